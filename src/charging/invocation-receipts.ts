@@ -26,8 +26,8 @@ export function verifyInvocation(
   receipt: string,
 ): { readonly receiptKey: number; readonly invocation: InvocationSubject } | undefined {
   const claim = signer.readClaim(receipt);
-  if (!claim || !uuidOf('invocation', String(claim.payload['id']))) return undefined;
-  if (!uuidOf('developer', String(claim.payload['developerId']))) return undefined;
+  if (!claim || !uuidOf('invocation', claim.payload['id'])) return undefined;
+  if (!uuidOf('developer', claim.payload['developerId'])) return undefined;
   // Only a payload that we signed gives the same receipt when it is signed again.
   const invocation = inOrder(claim.payload as InvocationSubject);
   if (!Object.values(invocation).every((value) => typeof value === 'string' || value === null)) {

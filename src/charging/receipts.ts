@@ -147,9 +147,9 @@ function parsePayload(
   payload: ReceiptClaim['payload'],
 ): Omit<VerifiedCharge, 'receiptKey'> | undefined {
   const { tool, micros, createdAt, livemode } = payload;
-  const id = uuidOf('charge', String(payload['id']));
-  const consumerId = uuidOf('consumer', String(payload['consumerId']));
-  const developerId = uuidOf('developer', String(payload['developerId']));
+  const id = uuidOf('charge', payload['id']);
+  const consumerId = uuidOf('consumer', payload['consumerId']);
+  const developerId = uuidOf('developer', payload['developerId']);
   if (!id || !consumerId || !developerId) return undefined;
   if (typeof tool !== 'string' || typeof createdAt !== 'string') return undefined;
   if (typeof micros !== 'number' || !Number.isSafeInteger(micros)) return undefined;

@@ -43,6 +43,7 @@ import {
   refuseReplacedSecret,
   refuseUsedCode,
   signInLimit,
+  countsOf,
   TOTP_PATH,
   TURN_OFF_PATH,
   WINDOW_MINUTES,
@@ -128,9 +129,11 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
     onFailed: (attempt) =>
       log.warn({ part: 'console', ...attempt }, 'an attempt to sign in failed'),
   });
-  /** Somebody who guesses meanwhile does not keep the owner from signing in with the new password. */
+  /** Neither guesses of others nor the owner's own keep the owner from signing in with the new password. */
   const ownerProven = async (email: string, place: string | undefined): Promise<void> => {
-    await forgetAttempts(database, email);
+    const { elsewhere, signedIn, from } = countsOf(email);
+    const names = [elsewhere, signedIn, ...(place === undefined ? [] : [from(place)])];
+    for (const name of names) await forgetAttempts(database, name);
     if (place !== undefined) await notePasswordSet(database, { email, place }, WINDOW_MINUTES);
   };
   const failures = new ReportedFailures();

@@ -42,6 +42,15 @@ const PASSWORDS = new Set([SIGN_IN_PATH, SET_UP_PATH, '/two-factor/disable']);
 const CODES = /^\/two-factor\/verify-[\w-]+$/;
 const PROOFS = /^\/(?:two-factor\/verify-[\w-]+|passkey\/verify-authentication)$/;
 
+/** The names of an address's counts. Names with spaces are no addresses. */
+export function countsOf(email: string) {
+  return {
+    elsewhere: email,
+    signedIn: `${email} signed in`,
+    from: (place: string) => `${email} from ${place}`,
+  };
+}
+
 export function signInLimit({
   count,
   forget,
@@ -56,13 +65,14 @@ export function signInLimit({
   >();
   /**
    * How an attempt is counted. Strangers who guess do not keep the owner out of a session, nor from places
-   * where the owner signed in. Names with spaces are no addresses.
+   * where the owner signed in.
    */
   async function nameOf({ path, headers }: Attempt, email: string): Promise<string> {
-    if (path !== SIGN_IN_PATH) return `${email} signed in`;
+    const names = countsOf(email);
+    if (path !== SIGN_IN_PATH) return names.signedIn;
     const place = placeOf(headers);
     const isKnown = place !== undefined && (await isKnownPlace({ email, place }));
-    return isKnown ? `${email} from ${place}` : email;
+    return isKnown ? names.from(place) : names.elsewhere;
   }
   return {
     /** The encrypted secret before the code was compared with it. */

@@ -44,10 +44,10 @@ export function hexOf(uuid: string): string {
   return `${uuid.slice(0, 8)}${uuid.slice(9, 13)}${uuid.slice(14, 18)}${uuid.slice(19, 23)}${uuid.slice(24)}`;
 }
 
-/** `('charge', 'chg_0190…')` to the UUID, or `undefined` when the id has another kind or is malformed. */
-export function uuidOf(kind: IdKind, id: string): string | undefined {
+/** `('charge', 'chg_0190…')` to the UUID, or `undefined` for anything else, such as an id of another kind. */
+export function uuidOf(kind: IdKind, id: unknown): string | undefined {
   const prefix = PREFIXES[kind];
-  if (!id.startsWith(`${prefix}_`)) return undefined;
+  if (typeof id !== 'string' || !id.startsWith(`${prefix}_`)) return undefined;
   const hex = id.slice(prefix.length + 1);
   return HEX.test(hex) ? uuidOfHex(hex) : undefined;
 }

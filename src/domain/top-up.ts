@@ -78,8 +78,16 @@ export function payableText({
 
 /** Open ones of one consumer: each is a payment page at Stripe and a workflow. More would not help a payer. */
 export const OPEN_TOP_UPS_MAX = 100;
+/** Beyond it, keys open no more, so that the holder of a key does not keep the owner from topping up. */
+export const KEYS_OPEN_TOP_UPS_MAX = 80;
 /** Open checkouts of one consumer that were opened through links, counted apart: anybody with a link opens them. */
 export const OPEN_LINK_CHECKOUTS_MAX = 50;
+
+/** How many top-ups may be open before another one is opened. */
+export function openTopUpsMax(by: { readonly byLink?: boolean; readonly byKey?: boolean }): number {
+  if (by.byLink) return OPEN_LINK_CHECKOUTS_MAX;
+  return by.byKey ? KEYS_OPEN_TOP_UPS_MAX : OPEN_TOP_UPS_MAX;
+}
 
 /**
  * Automatic top-ups of a consumer. `waiting`: one is due but postponed. `off` with a reason: they turned themselves

@@ -37,8 +37,13 @@ export function balanceTooLarge(): ApiError {
 
 const SHOWN_MAX = 40;
 
-/** The value as sent. JSON cannot represent a number that overflowed to infinity. */
+/**
+ * The value as sent. JSON cannot represent a number that overflowed to infinity, and JSON.stringify throws for arrays
+ * and objects that are nested too deeply.
+ */
 function shown(sent: unknown): string {
+  if (Array.isArray(sent)) return 'an array';
+  if (typeof sent === 'object' && sent !== null) return 'an object';
   const text = typeof sent === 'number' ? String(sent) : JSON.stringify(sent);
   return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}...` : text;
 }

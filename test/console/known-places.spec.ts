@@ -72,6 +72,25 @@ describe('signing in while somebody guesses the password', () => {
     assert.equal((await enter('2001:db8:1:2::4', email)).status, 429);
   });
 
+  it('works after ten wrong passwords once a new one is set, where the owner is known and in a session', async () => {
+    const email = 'anew@example.com';
+    await setPassword('203.0.113.5', email);
+    for (let n = 0; n < 10; n += 1) await enter('203.0.113.5', email, 'a typo');
+    await api.sql.query('delete from console.rate_limits');
+    assert.equal((await enter('203.0.113.5', email)).status, 429);
+    await setPassword('203.0.113.5', email);
+    const entered = await enter('203.0.113.5', email);
+    assert.equal(entered.status, 200, JSON.stringify(entered.body));
+    const enable = (password: string, by = cookiesOf(entered)) =>
+      auth('203.0.113.5', '/two-factor/enable', { password }, by);
+    for (let n = 0; n < 10; n += 1) await enable('a typo');
+    await api.sql.query('delete from console.rate_limits');
+    assert.equal((await enable(PASSWORD)).status, 429);
+    await setPassword('203.0.113.5', email);
+    const again = cookiesOf(await enter('203.0.113.5', email));
+    assert.equal((await enable(PASSWORD, again)).status, 200);
+  });
+
   it('leaves a session as it is: its password turns two-factor authentication on', async () => {
     const email = 'inside@example.com';
     await setPassword('203.0.113.3', email);

@@ -173,7 +173,7 @@ const refused: readonly (readonly [
   ],
   ['anyOf', CHARGE, { tool: 'a', amount: true }, `amount is true. ${MONEY}`],
   ['anyOf', CHARGE, charged({ a: [] }), `metadata.a must be ${METADATA_VALUE}.`],
-  ['anyOf', BUDGET, { name: 'a', limit: [] }, `limit is []. ${MONEY}`],
+  ['anyOf', BUDGET, { name: 'a', limit: [] }, `limit is an array. ${MONEY}`],
   ['anyOf', BUDGET, { name: 'a', window: 5 }, 'window must be an object or null.'],
   [
     'anyOf',
@@ -195,7 +195,7 @@ const refused: readonly (readonly [
     `tools.0.price is null. ${MONEY}`,
   ],
   ['anyOf', WEBHOOK, { url: 'https://a.example', types: {} }, 'types must be an array or null.'],
-  ['anyOf', 'post /v1/tools', { name: 'a', price: {} }, `price is {}. ${MONEY}`],
+  ['anyOf', 'post /v1/tools', { name: 'a', price: {} }, `price is an object. ${MONEY}`],
   ['anyOf', 'patch /v1/developer', { returnUrl: 5 }, 'returnUrl must be a string or null.'],
   [
     'enum',

@@ -52,6 +52,18 @@ export interface TreeView extends ConsumerRef {
   readonly by?: Actor;
 }
 
+/** A caller that makes budgets and spend keys. Without `root`, it sees the whole tree; without `by`, it is the program. */
+export type Maker = ConsumerRef & Partial<Pick<TreeView, 'root' | 'by'>>;
+
+/**
+ * The last number that a maker may give to a budget or a spend key; `max` is the last one of the account. A number is
+ * never free again. So spend keys leave half of them to keys of the account, and those leave a tenth to the owner.
+ */
+export function lastNumberFor({ root, by }: Maker, max: number): number {
+  if (root) return max / 2;
+  return by?.kind === 'key' ? (max * 9) / 10 : max;
+}
+
 /**
  * The budgets of `page`, rows of `budget_details` of one consumer, with what is left on their paths. Each
  * node on a path is read once, even if many of the page are below it. By `= any`, so that nodes are found by

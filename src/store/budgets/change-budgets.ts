@@ -24,7 +24,7 @@ import {
 } from '../database.ts';
 import { newIdOf } from '../database-ids.ts';
 import type { Budget } from './budget.ts';
-import { findBudget, getBudgetOfNumber, type TreeView } from './budgets.ts';
+import { findBudget, getBudgetOfNumber, lastNumberFor, type TreeView } from './budgets.ts';
 import { hashOrNull, type Retry } from '../retry.ts';
 
 /** What an owner decides about a node. Developers by their UUIDs; metadata as JSON. */
@@ -108,7 +108,7 @@ export async function insertBudget(
       select coalesce(max(number), 0) + 1 as number from farebox.budgets
       where ledger = ${ledger} and consumer_id = ${consumerId}
     `);
-  if (number > BUDGETS_MAX) return { kind: 'too_many' };
+  if (number > lastNumberFor(view, BUDGETS_MAX)) return { kind: 'too_many' };
   const { limitMicros, window } = settings;
   const details = detailsOf(settings);
   await tx.query(sql.typeAlias('nothing')`

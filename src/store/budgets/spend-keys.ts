@@ -16,7 +16,7 @@ import {
 import { newIdOf } from '../database-ids.ts';
 import { isBefore, type Page } from '../page.ts';
 import type { Budget } from './budget.ts';
-import { getBudgetOfNumber, type TreeView } from './budgets.ts';
+import { getBudgetOfNumber, lastNumberFor, type Maker, type TreeView } from './budgets.ts';
 import { hashOrNull, type Retry } from '../retry.ts';
 
 const SpendKey = Type.Object({
@@ -86,7 +86,7 @@ type KnownSpendKey =
 /** At a node of the consumer's tree. It works at once in every process: none remembers that a key does not exist. */
 export async function makeSpendKey(
   database: Database,
-  consumer: ConsumerRef & Pick<TreeView, 'by'>,
+  consumer: Maker,
   budget: number,
   key: NewSpendKey,
   retry?: Retry,
@@ -206,7 +206,7 @@ export async function rollSpendKey(
 /** The caller has locked the consumer. `developer` is the number of the developer that alone charges it. */
 export async function insertKey(
   tx: Transaction,
-  consumer: ConsumerRef,
+  consumer: Maker,
   budgetNumber: number,
   { hash, lastFour, accountId, name, expiresAt }: NewSpendKey,
   retry?: Retry,
@@ -228,16 +228,14 @@ export async function insertKey(
   return { kind: 'made', id, budget };
 }
 
-/** Null: the account already has the maximum number of keys. The caller has locked the consumer. */
-export async function nextKeyNumber(
-  tx: Transaction,
-  { ledger, consumerId }: ConsumerRef,
-): Promise<number | null> {
+/** Null: the account has so many keys that this maker may make no more. The caller has locked the consumer. */
+export async function nextKeyNumber(tx: Transaction, maker: Maker): Promise<number | null> {
+  const { ledger, consumerId } = maker;
   const number = await tx.oneFirst(sql.type(numberRow)`
     select coalesce(max(number), 0) + 1 as number from farebox.spend_keys
     where ledger = ${ledger} and consumer_id = ${consumerId}
   `);
-  return number > SPEND_KEYS_MAX ? null : number;
+  return number > lastNumberFor(maker, SPEND_KEYS_MAX) ? null : number;
 }
 
 function inForce(view: TreeView, id: string) {

@@ -6,8 +6,7 @@ import { Type, type Static } from 'typebox';
 import { CHECKOUT_MINUTES_MAX, CHECKOUT_MINUTES_MIN } from '../../domain/checkout.ts';
 import type { Micros } from '../../domain/money.ts';
 import {
-  OPEN_LINK_CHECKOUTS_MAX,
-  OPEN_TOP_UPS_MAX,
+  openTopUpsMax,
   TOP_UP_METHODS,
   TOP_UP_STATUSES,
   type AutoTopUpState,
@@ -94,6 +93,8 @@ export interface NewTopUp {
   readonly savesCard?: boolean;
   /** A checkout that was requested through a top-up link. */
   readonly byLink?: boolean;
+  /** Requested with a key, not by the owner in a session. */
+  readonly byKey?: boolean;
 }
 
 export type AdmitResult =
@@ -171,17 +172,17 @@ export async function admitTopUp(database: Connection, request: NewTopUp): Promi
 /** A checkout stays open for a day at most; what is older waits for an operator, and is not counted. */
 const COUNTED_FROM = idFloorOf(sql.fragment`now() - interval '2 days'`);
 
-/** What links have opened does not keep the owner from topping up. */
+/** What links or keys have opened does not keep the owner from topping up. */
 async function hasTooManyOpen(
   tx: Transaction,
-  { consumerId, byLink = false }: NewTopUp,
+  { consumerId, byLink = false, byKey = false }: NewTopUp,
 ): Promise<boolean> {
   const open = await tx.oneFirst(sql.type(countRow)`
     select count(*) as count from farebox.top_ups
     where consumer_id = ${consumerId} and status = 'pending' and by_link = ${byLink}
       and id > ${COUNTED_FROM}
   `);
-  return open >= (byLink ? OPEN_LINK_CHECKOUTS_MAX : OPEN_TOP_UPS_MAX);
+  return open >= openTopUpsMax({ byLink, byKey });
 }
 
 /** The most declines in an hour: card networks charge for more, and block merchants that continue. */

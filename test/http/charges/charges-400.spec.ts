@@ -78,6 +78,12 @@ describe('POST /v1/charges: 400', () => {
     assert.match(await messageOf({ amount: '9'.repeat(1_000) }), /^amount is "9{39}\.\.\.\. It/);
   });
 
+  it('refuses an amount 5,000 levels deep', async () => {
+    const deep = '['.repeat(5_000) + ']'.repeat(5_000);
+    const rawBody = `{"apiKey":"${account.consumerKey}","tool":"search","amount":${deep}}`;
+    await assertRefused(rawBody, 'invalid_amount', 'amount');
+  });
+
   it('states the allowed types of a member, and the fault of a value with an allowed type', async () => {
     assert.equal(
       await messageOf({ metadata: { a: { b: 1 } } }),

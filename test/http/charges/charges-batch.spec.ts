@@ -124,6 +124,17 @@ describe('POST /v1/charges/batch', () => {
     assert.equal(results.length, 14);
   });
 
+  it('charges the other members when one has an amount 5,000 levels deep', async () => {
+    const rawBody = JSON.stringify({ charges: [member({ amount: [] }), member()] });
+    const answer = await call(api, 'POST', '/v1/charges/batch', {
+      key: account.developerKey,
+      rawBody: rawBody.replace('[]', '['.repeat(5_000) + ']'.repeat(5_000)),
+    });
+    const [refused, charged] = resultsOf(answer);
+    assertMember(answer, refused, 'invalid_amount', 'amount');
+    assert.equal(charged?.status, 201);
+  });
+
   it('makes one charge for a repeated key, and marks the second member as replayed', async () => {
     const same = member({ idempotencyKey: 'twice' });
     const results = resultsOf(await post([same, member(), same]));

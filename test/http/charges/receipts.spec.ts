@@ -58,6 +58,12 @@ describe('/v1/receipts', () => {
       '\0',
       '\ud800',
       'x'.repeat(4_000),
+      // JSON objects that cannot be converted to a string.
+      ...['id', 'consumerId', 'developerId'].map((name) => {
+        const said = JSON.parse(Buffer.from(payload, 'base64url').toString()) as object;
+        const hostile = JSON.stringify({ ...said, [name]: { toString: 1, valueOf: 1 } });
+        return `${algorithm}.${id}.${Buffer.from(hostile).toString('base64url')}.${mac}`;
+      }),
     ];
     for (const forgery of forgeries) {
       assert.deepEqual(bodyOf(await verify({ receipt: forgery }), 200, VerifyReply), {

@@ -5,7 +5,7 @@ import { readStripeConfig } from '../../../src/config.ts';
 import { uuidOf } from '../../../src/domain/ids.ts';
 import { MAGIC_TOP_UPS } from '../../../src/domain/magic-amounts.ts';
 import { asMicros, dollarsOf } from '../../../src/domain/money.ts';
-import { OPEN_TOP_UPS_MAX } from '../../../src/domain/top-up.ts';
+import { KEYS_OPEN_TOP_UPS_MAX, OPEN_TOP_UPS_MAX } from '../../../src/domain/top-up.ts';
 import { sql } from '../../../src/store/database.ts';
 import { createStripe } from '../../../src/stripe/calls.ts';
 import {
@@ -18,6 +18,7 @@ import { farebox, startStack, until, type Stack } from '../../support/stack.ts';
 import { keptPool } from '../../support/kept-pools.ts';
 import { assertError, bodyOf, call, charge, type Answer } from '../../support/http.ts';
 import { createAccount } from '../../support/accounts.ts';
+import { signIn } from '../../support/sessions.ts';
 import { askForTopUp, control, pay } from '../../support/payments.ts';
 
 interface Owner {
@@ -81,12 +82,12 @@ describe('top-ups over HTTP', () => {
     );
   });
 
-  it('are open at most a hundred times for one consumer, even when they are asked for at once', async () => {
+  it('are opened by keys at most eighty times for one consumer, even when they are asked for at once', async () => {
     const made = await createAccount(stack.env, 0);
     const ask = () =>
       askForTopUp(stack.api, '/v1/checkout', { key: made.consumerKey, body: { amount: 5 } });
     const first = bodyOf(await ask(), 201, CheckoutReply);
-    await openLike(first.topUpId, OPEN_TOP_UPS_MAX - 3, false);
+    await openLike(first.topUpId, KEYS_OPEN_TOP_UPS_MAX - 3, false);
     const answers = await Promise.all(Array.from({ length: 5 }, ask));
     const refused = answers.filter(({ status }) => status !== 201);
     assert.equal(refused.length, 3);
@@ -95,6 +96,21 @@ describe('top-ups over HTTP', () => {
       assert.equal(answer.headers.get('retry-after'), '60');
     }
     bodyOf(await post('/v1/checkout', 5), 201, CheckoutReply);
+  });
+
+  it('are possible for the owner while keys have opened as many as they may', async () => {
+    const made = await createAccount(stack.env, 0);
+    const cookie = await signIn(stack.api, stack.database.url, made.email);
+    const headers = { cookie, origin: stack.api.url };
+    const ask = (by: object) =>
+      askForTopUp(stack.api, '/v1/checkout', { ...by, body: { amount: 5 } });
+    const byKey = { key: made.consumerKey };
+    const first = bodyOf(await ask(byKey), 201, CheckoutReply);
+    await openLike(first.topUpId, KEYS_OPEN_TOP_UPS_MAX - 1, false);
+    assertError(await ask(byKey), 429, 'rate_limited');
+    bodyOf(await ask({ headers }), 201, CheckoutReply);
+    await openLike(first.topUpId, OPEN_TOP_UPS_MAX - KEYS_OPEN_TOP_UPS_MAX - 1, false);
+    assertError(await ask({ headers }), 429, 'rate_limited');
   });
 
   it('are possible for the owner while links have opened as many checkouts as they may', async () => {

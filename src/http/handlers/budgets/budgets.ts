@@ -20,6 +20,7 @@ import {
   findBudget,
   findBudgetNumber,
   getBudgetOfNumber,
+  lastNumberFor,
   listBudgets,
   type TreeView,
 } from '../../../store/budgets/budgets.ts';
@@ -144,8 +145,13 @@ export async function postBudget(
         `parentId is already at the deepest level, ${BUDGET_DEPTH_MAX} below the account.`,
       );
     case 'too_many':
-      throw new ApiError('invalid_request', `An account has at most ${BUDGETS_MAX} budgets.`);
+      throw new ApiError('invalid_request', tooMany('budgets', 'closed', seen, BUDGETS_MAX));
   }
+}
+
+export function tooMany(what: string, ended: string, seen: TreeView, max: number): string {
+  const last = lastNumberFor(seen, max);
+  return `You can create ${what} until the account has ${last} of them, including ${ended} ones.`;
 }
 
 export async function patchBudget(

@@ -27,7 +27,7 @@ import { listPage } from '../../pagination.ts';
 import type { Api } from '../../services.ts';
 import { NO_STORE, REPLAYED } from '../../respond.ts';
 import { cannotShowAgain, keyReused, retryOf, type Repeatable } from '../../retries.ts';
-import { budgetClosed, changeable, futureOf, scopeOf, seenBy } from './budgets.ts';
+import { budgetClosed, changeable, futureOf, scopeOf, seenBy, tooMany } from './budgets.ts';
 
 export async function postSpendKey(
   api: Api,
@@ -50,7 +50,7 @@ export async function postSpendKey(
   );
   return made.kind === 'known' || made.kind === 'key_reused'
     ? replayed(api, caller, seen, made, retry)
-    : { status: 201, body: shownOnce(caller, made, name, key), headers: NO_STORE };
+    : { status: 201, body: shownOnce(caller, seen, made, name, key), headers: NO_STORE };
 }
 
 function replayed(
@@ -99,7 +99,7 @@ export async function rolled(
   if (made.kind === 'known' || made.kind === 'key_reused') {
     return replayed(api, caller, seen, made, retry);
   }
-  const body = shownOnce(caller, made, made.name ?? null, key);
+  const body = shownOnce(caller, seen, made, made.name ?? null, key);
   return { status: 201, body, headers: NO_STORE };
 }
 
@@ -140,6 +140,7 @@ function spendKeyOf(caller: KeyOwner, { root }: TreeView): KeyToShow {
 
 function shownOnce(
   caller: KeyOwner,
+  seen: TreeView,
   made: MadeSpendKey,
   name: string | null,
   key: string,
@@ -153,7 +154,7 @@ function shownOnce(
     case 'closed':
       throw budgetClosed();
     case 'too_many':
-      throw new ApiError('invalid_request', `An account has at most ${SPEND_KEYS_MAX} spend keys.`);
+      throw new ApiError('invalid_request', tooMany('spend keys', 'revoked', seen, SPEND_KEYS_MAX));
   }
 }
 

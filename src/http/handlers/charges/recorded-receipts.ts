@@ -56,10 +56,10 @@ async function find(
   api: Api,
   { id, developerId }: Readonly<Record<string, unknown>>,
 ): Promise<Recorded | undefined> {
-  const developer = uuidOf('developer', String(developerId));
-  const chargeId = uuidOf('charge', String(id));
+  const developer = uuidOf('developer', developerId);
+  const chargeId = uuidOf('charge', id);
   if (developer && chargeId) return findCharge(api, developer, chargeId);
-  const invocationId = uuidOf('invocation', String(id));
+  const invocationId = uuidOf('invocation', id);
   const invocation = invocationId && (await findInvocation(api.database, invocationId));
   if (!invocation || invocation.endedAt === null) return undefined;
   const { receipt, said } = await signedInvocationOf(api, invocation);

@@ -11,7 +11,7 @@ import {
   type Micros,
 } from '../../../domain/money.ts';
 import {
-  OPEN_TOP_UPS_MAX,
+  openTopUpsMax,
   TOP_UP_MICROS_MIN,
   topUpMaxOf,
   type TopUpFailure,
@@ -42,6 +42,7 @@ import {
 } from '../../../top-ups/request-top-up.ts';
 import { amountOf, balanceTooLarge, type AmountRule } from '../../amounts.ts';
 import { afterCommit, outcomeUnknown } from '../../answer-errors.ts';
+import { isSignedIn } from '../../callers.ts';
 import { authenticateAgain } from '../../authenticate.ts';
 import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
@@ -125,12 +126,13 @@ export async function paidFor(
     amountMicros,
     idempotencyKey,
     savesCard: method === 'checkout' && body.saveCard === true,
+    byKey: !isSignedIn(caller),
   });
   const { kind, isReplay = false } = result;
   if (kind === 'completed' || kind === 'pending' || kind === 'expired') {
     return { topUp: result.topUp, isReplay };
   }
-  throw refusalOf(api, result, caller.consumerId, amountMicros);
+  throw refusalOf(api, result, caller, amountMicros);
 }
 
 /** The key or session may end while the request waits for its turn. */
@@ -147,9 +149,9 @@ function inTurnOf(api: Api, caller: KeyOwner): RequestTopUpDeps {
 
 type Refusal = Exclude<TopUpResult, { kind: 'completed' | 'pending' | 'expired' }>;
 
-function refusalOf(api: Api, refusal: Refusal, consumerId: string, amount: Micros): ApiError {
+function refusalOf(api: Api, refusal: Refusal, caller: KeyOwner, amount: Micros): ApiError {
   // A page that opens a checkout; POST /v1/checkout does the same for a program.
-  const topUpUrl = api.topUpLinks.urlFor(consumerId, undefined, amount);
+  const topUpUrl = api.topUpLinks.urlFor(caller.consumerId, undefined, amount);
   switch (refusal.kind) {
     case 'unavailable':
       return new ApiError(
@@ -178,7 +180,7 @@ function refusalOf(api: Api, refusal: Refusal, consumerId: string, amount: Micro
     case 'too_many_open':
       return new ApiError(
         'rate_limited',
-        `A consumer can have at most ${OPEN_TOP_UPS_MAX} open top-ups. Pay one, or wait until one expires.`,
+        `With ${openTopUpsMax({ byKey: !isSignedIn(caller) })} open top-ups, no more can be opened. Pay one, or wait until one expires.`,
         { retryAfterSeconds: OPEN_RETRY_SECONDS },
       );
     case 'declined_too_often':
