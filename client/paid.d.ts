@@ -7,7 +7,7 @@ interface CommonOptions {
   tool: string;
   /**
    * How long a call may take, with its `settle`, before it is given up and its hold released: 1 to 86,340,000 ms,
-   * as a hold lasts a day. Default 300,000.
+   * as a hold lasts a day. Default 300,000. A `price` function may take as long before that.
    */
   timeoutMs?: number | undefined;
   /** `run_unpaid`: when Farebox cannot be reached, the call runs without payment. Default: the setting of the client. */

@@ -41,11 +41,16 @@ export function checkHandler(handler) {
   );
 }
 
-/** Holds the price, or the most that the call may cost. If it throws FareboxError, the call must not run. */
+/**
+ * Holds the price, or the most that the call may cost. If it throws FareboxError, the call must not run. A `price`
+ * function may take `timeoutMs`, before the time of the call begins.
+ */
 export async function openPayment(farebox, options, { apiKey, input, signal }) {
   const { tool, price, max, ask, timeoutMs = TIMEOUT_MS } = options;
   const onUnavailable = options.onUnavailable ?? farebox.onUnavailable;
-  const amount = typeof price === 'function' ? await own(() => price(...input)) : (price ?? max);
+  const compute = () => own(() => price(...input));
+  const amount =
+    typeof price === 'function' ? await inTime(compute, options, signal) : (price ?? max);
   if (typeof price === 'function' && isNothing('price()', amount)) return unpaid();
   const expiresIn = Math.ceil(timeoutMs / 1_000) + HOLD_MARGIN_SECONDS;
   const request = { apiKey, tool, amount, expiresIn, idempotencyKey: crypto.randomUUID() };

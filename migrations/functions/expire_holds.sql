@@ -75,7 +75,9 @@ begin
     perform farebox.post_lease_events(
       (select array_agg(a.id) from unnest(e_id, e_is_lease) as a(id, is_lease) where a.is_lease));
   end if;
-  perform farebox.post_event_of_ledger(h.ledger, d.id, 'hold.expired', json_build_object(
+  -- One statement for all: each statement that inserts events leaves a notice for each endpoint.
+  insert into farebox.events (ledger, account_id, type, data, created_at)
+  select h.ledger, d.id, 'hold.expired', json_build_object(
     'id', farebox.wire_id('hld', h.id),
     'tool', h.tool,
     'amount', farebox.wire_dollars(h.amount_micros),
@@ -85,7 +87,7 @@ begin
     'expiresAt', farebox.wire_time(h.expires_at),
     'createdAt', farebox.wire_time(h.placed_at),
     'consumerId', farebox.wire_id('cns', h.consumer_id),
-    'developerId', farebox.wire_id('dev', d.developer_id)))
+    'developerId', farebox.wire_id('dev', d.developer_id)), clock_timestamp()
   from unnest(e_developer, e_id) as a(developer, id)
   join farebox.accounts d on d.developer_number = any (array[a.developer])
   cross join lateral (

@@ -9,7 +9,9 @@ set enable_bitmapscan = off
 set enable_hashjoin = off
 set enable_mergejoin = off
 as $$ begin
-  perform farebox.post_event_of_ledger(l.ledger, d.id, 'lease.expired', json_build_object(
+  -- One statement for all, as in expire_holds.sql.
+  insert into farebox.events (ledger, account_id, type, data, created_at)
+  select l.ledger, d.id, 'lease.expired', json_build_object(
     'id', farebox.wire_id('lse', l.id),
     'status', 'expired',
     'amount', farebox.wire_dollars(h.amount_micros),
@@ -23,7 +25,7 @@ as $$ begin
       from unnest(l.tools, l.prices) with ordinality as t(name, micros, n)),
     'createdAt', farebox.wire_time(h.placed_at),
     'consumerId', farebox.wire_id('cns', l.consumer_id),
-    'developerId', farebox.wire_id('dev', d.developer_id)))
+    'developerId', farebox.wire_id('dev', d.developer_id)), clock_timestamp()
   from unnest(p_lease) as a(id)
   join farebox.leases l on l.id = any (array[a.id])
   join farebox.accounts d on d.developer_number = any (array[l.developer])

@@ -210,6 +210,27 @@ describe('client: paid calls that are settled', () => {
     assert.equal(errorIn(await call())?.['code'], 'billing_error');
     assert.deepEqual([ran.times, api.seen], [0, []]);
   });
+
+  const endless = () => new Promise<never>(() => {});
+
+  it('hold nothing and end when their price takes longer than a call may', async () => {
+    await using api = await service(held);
+    const { ran, call } = toolOf(api.farebox(), { tool: 'search', price: endless, timeoutMs: 1 });
+    assert.equal(errorIn(await call())?.['code'], 'call_timed_out');
+    assert.deepEqual([ran.times, api.seen], [0, []]);
+  });
+
+  it('hold nothing and end when they are canceled while their price is computed', async () => {
+    await using api = await service(held);
+    const user = new AbortController();
+    const price = () => {
+      user.abort();
+      return endless();
+    };
+    const { ran, call } = toolOf(api.farebox(), { tool: 'search', price });
+    assert.equal(errorIn(await call(user.signal))?.['code'], 'aborted');
+    assert.deepEqual([ran.times, api.seen], [0, []]);
+  });
 });
 
 describe('client: the options of a paid call', () => {

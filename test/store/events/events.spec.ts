@@ -14,6 +14,10 @@ import type { Database } from '../../../src/store/database.ts';
 import { changeTool, registerTool } from '../../../src/store/earnings/tools.ts';
 import { noteLateDeliveries } from '../../../src/store/events/deliveries.ts';
 import { postEvent } from '../../../src/store/events/events.ts';
+import {
+  deleteWebhookEndpoint,
+  makeWebhookEndpoint,
+} from '../../../src/store/events/webhook-endpoints.ts';
 import { expireHolds } from '../../../src/store/holds/expire-holds.ts';
 import { requestRefund } from '../../../src/store/top-ups/request-refund.ts';
 import { claimTopUp, planTax, recordTaxCalculation } from '../../../src/store/top-ups/top-ups.ts';
@@ -204,6 +208,31 @@ describe('events', () => {
     assert.equal(expired.data['id'], wireId('hold', held));
     assert.equal(expired.data['amount'], 0.25);
     assert.notEqual(expired.data['id'], wireId('hold', released));
+  });
+
+  it('of one sweep of expired holds leave one notice for each endpoint', async () => {
+    const settings = { url: 'https://example.com/events', types: null, description: '' };
+    const made = await makeWebhookEndpoint(database, payer.accountId, 1, settings);
+    assert.ok('endpoint' in made);
+    await payer.topUp(5_000_000);
+    const held: string[] = [];
+    for (let n = 0; n < 3; n += 1) held.push(await capturable(database, payer, 250_000));
+    await client.query('delete from farebox.events');
+    await client.query('delete from farebox.webhook_deliveries');
+    await client.query('delete from farebox.outbox');
+    await client.query('update farebox.holds set expires_at = now() where id = any ($1)', [held]);
+    await client.query('update farebox.hold_expiries set due_at = now()');
+    await expireHolds(database);
+    const { rows } = await client.query<{ topic: string; subject: string }>(
+      'select topic, subject_id as subject from farebox.outbox',
+    );
+    const deliveries = await client.query('select from farebox.webhook_deliveries');
+    await deleteWebhookEndpoint(database, made.endpoint);
+    const ids = (await told()).map(({ data }) => data['id']);
+    const expected = held.map((id) => wireId('hold', id));
+    assert.deepEqual(ids.toSorted(), expected.toSorted());
+    assert.equal(deliveries.rowCount, 3);
+    assert.deepEqual(rows, [{ topic: 'webhook_endpoint', subject: made.endpoint.id }]);
   });
 
   it('tell keys as they are created, rolled and revoked, and never the key itself', async () => {
