@@ -76,7 +76,7 @@ async function create(id: string, { json, dataDir, ...options }: CreateOptions):
     const place = await getPlace(database, id);
     const { key, stored } = freshKey(keyPrefix, place);
     const made = await makeSpendKey(database, place, place.number, { ...stored, name, expiresAt });
-    print(shownOnce(made, name, key), json);
+    print(shownOnce(made, key), json);
   }).catch(ifLost(lookFor(`budget key list ${id}`)));
 }
 
@@ -95,7 +95,7 @@ async function roll(
       stored,
     );
     if (made.kind === 'unknown_key') throw noSuchKey(id, LIST);
-    print(shownOnce(made, made.name ?? null, key), json);
+    print(shownOnce(made, key), json);
   }).catch(ifLost(ifRolled(overlap, LIST, 'budget key create')));
 }
 
@@ -120,9 +120,10 @@ function freshKey(prefix: string, place: Place) {
   return { key, stored: { ...storedOf(key), accountId: place.accountId } };
 }
 
-function shownOnce(made: MadeSpendKey, name: string | null, key: string) {
+function shownOnce(made: MadeSpendKey, key: string) {
   if (made.kind === 'made') {
-    return { id: wireId('key', made.id), budgetId: wireId('budget', made.budget.id), name, key };
+    const { id, budget, name } = made;
+    return { id: wireId('key', id), budgetId: wireId('budget', budget.id), name, key };
   }
   throw new CommandError(
     made.kind === 'closed'

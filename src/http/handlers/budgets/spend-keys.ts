@@ -17,6 +17,7 @@ import {
   makeSpendKey,
   revokeSpendKey,
   rollSpendKey,
+  type KnownSpendKey,
   type MadeSpendKey,
   type SpendKey,
 } from '../../../store/budgets/spend-keys.ts';
@@ -50,14 +51,14 @@ export async function postSpendKey(
   );
   return made.kind === 'known' || made.kind === 'key_reused'
     ? replayed(api, caller, seen, made, retry)
-    : { status: 201, body: shownOnce(caller, made, name, key), headers: NO_STORE };
+    : { status: 201, body: shownOnce(caller, made, key), headers: NO_STORE };
 }
 
 function replayed(
   api: Api,
   caller: KeyOwner,
   seen: TreeView,
-  made: MadeSpendKey,
+  made: KnownSpendKey,
   retry: Repeatable | undefined,
 ): Reply<NewKeyReply, 201> {
   if (made.kind !== 'known' || !retry) throw keyReused();
@@ -99,7 +100,7 @@ export async function rolled(
   if (made.kind === 'known' || made.kind === 'key_reused') {
     return replayed(api, caller, seen, made, retry);
   }
-  const body = shownOnce(caller, made, made.name ?? null, key);
+  const body = shownOnce(caller, made, key);
   return { status: 201, body, headers: NO_STORE };
 }
 
@@ -140,16 +141,12 @@ function spendKeyOf(caller: KeyOwner, { root }: TreeView): KeyToShow {
 
 function shownOnce(
   caller: KeyOwner,
-  made: MadeSpendKey,
-  name: string | null,
+  made: Exclude<MadeSpendKey, KnownSpendKey>,
   key: string,
 ): NewKeyReply {
   switch (made.kind) {
     case 'made':
-      return keyReply(caller, made.id, made.budget, name, key);
-    case 'known':
-    case 'key_reused':
-      throw keyReused();
+      return keyReply(caller, made.id, made.budget, made.name, key);
     case 'closed':
       throw budgetClosed();
     case 'too_many':
