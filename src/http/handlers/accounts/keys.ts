@@ -37,7 +37,7 @@ import type { Api } from '../../services.ts';
 import { isSignedIn } from '../../callers.ts';
 import { invalidField } from '../../invalid-field.ts';
 import { idIn } from '../../look-ups.ts';
-import { revoked, rolled } from '../budgets/spend-keys.ts';
+import { revokeIfSpendKey, rollIfSpendKey } from '../budgets/spend-keys.ts';
 
 /** The most active keys of an account: far more than anybody needs. */
 const KEYS_MAX = 100;
@@ -92,7 +92,7 @@ export async function postKeyRoll(
   const { caller, params, body, idempotencyKey } = request;
   const which = keyOf(caller, params);
   const { overlapSeconds = 0 } = body;
-  const spendKey = await rolled(api, request, which.id, overlapSeconds);
+  const spendKey = await rollIfSpendKey(api, request, which.id, overlapSeconds);
   if (spendKey) return spendKey;
   if (!isSignedIn(caller)) throw noSuchKey();
   const retry = retryOf(caller.accountId, idempotencyKey, { rolls: which.id, overlapSeconds });
@@ -116,7 +116,7 @@ export async function postKeyRevocation(
   { caller, params, body }: Request<RevokeBody>,
 ): Promise<Reply<KeyReply>> {
   const which = keyOf(caller, params);
-  const spendKey = await revoked(api, caller, which.id, body);
+  const spendKey = await revokeIfSpendKey(api, caller, which.id, body);
   if (spendKey) return { status: 200, body: spendKey };
   if (body.releaseHolds === true) {
     throw invalidField('releaseHolds', 'Only the holds of spend keys can be released.');

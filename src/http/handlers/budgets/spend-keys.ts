@@ -86,7 +86,7 @@ export async function getSpendKeys(
 }
 
 /** Undefined unless the caller sees this key and it is active. */
-export async function rolled(
+export async function rollIfSpendKey(
   api: Api,
   { caller, idempotencyKey }: Request,
   id: string,
@@ -108,7 +108,7 @@ export async function rolled(
  * Undefined unless the caller sees this key, and it is active or its holds are to be released, which may be
  * repeated.
  */
-export async function revoked(
+export async function revokeIfSpendKey(
   api: Api,
   caller: KeyOwner,
   id: string,
