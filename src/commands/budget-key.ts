@@ -2,8 +2,7 @@
 import type { Command } from 'commander';
 import { wireId } from '../domain/ids.ts';
 import { modeOf } from '../domain/mode.ts';
-import { newKey } from '../store/accounts/accounts.ts';
-import { storedOf } from '../store/accounts/api-keys.ts';
+import { newKey, storedOf } from '../store/accounts/api-keys.ts';
 import { findPlaceOfKey, type Place } from '../store/budgets/find-tree.ts';
 import { releaseOpenHolds } from '../store/budgets/open-holds.ts';
 import {

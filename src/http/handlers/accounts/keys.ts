@@ -15,13 +15,14 @@ import type {
   RollBody,
   SessionReply,
 } from '../../../schemas/keys.ts';
-import { getAccountOf, lockAccount, storedForm } from '../../../store/accounts/accounts.ts';
+import { getAccount, lockAccount } from '../../../store/accounts/accounts.ts';
 import {
   countKeys,
   expireKey,
   findKnownKey,
   insertKeys,
   listKeys,
+  newKeyRow,
   revokeKey,
   type KeyOwner,
   type KnownKey,
@@ -45,7 +46,7 @@ const KEYS_MAX = 100;
 const KEYS_EVER_MAX = 10_000;
 
 export async function getSession(api: Api, { caller }: Request): Promise<Reply<SessionReply>> {
-  const account = await getAccountOf(api.database, caller.accountId);
+  const account = await getAccount(api.database, caller.accountId);
   const { email, consumerId, developerId, isOperator } = account;
   return {
     status: 200,
@@ -178,7 +179,7 @@ async function makeKey(
   const mode = modeOf(owner);
   const key = freshKey(api, keyToShow(caller, kind, mode), retry);
   const [id = ''] = await insertKeys(tx, [
-    { ...storedForm(key, kind, owner.accountId, name), retry },
+    { ...newKeyRow(key, kind, owner.accountId, name), retry },
   ]);
   const body = { id: wireId('key', id), kind, mode, name, key };
   return { status: 201, body, headers: NO_STORE };
