@@ -3,6 +3,7 @@
  * workflow asks the processor itself.
  */
 import { ApplicationFailure } from '@temporalio/activity';
+import { NIL_UUID } from '../src/domain/ids.ts';
 import { eachInTurn, Pace } from '../src/stripe/pace.ts';
 import { examine, readPage, type Books, type Suspect, type Walk } from '../src/stripe/reconcile.ts';
 import {
@@ -50,7 +51,6 @@ const LISTS: ReadonlySet<Walk['list']> = new Set([
   'disputes',
   'earlyFraudWarnings',
 ]);
-const NIL = '00000000-0000-0000-0000-000000000000';
 const NOTHING: Omit<Part, 'after'> = { looked: 0, nudged: 0, differing: 0 };
 
 function addUp(sum: typeof NOTHING, part: typeof NOTHING): typeof NOTHING {
@@ -96,7 +96,7 @@ export function createReconciliationActivities(deps: ReconciliationDeps) {
     },
 
     async examineUnsettled(afterId: string | null): Promise<Part> {
-      const page = { afterId: afterId ?? NIL, limit: TOP_UPS_PER_PART };
+      const page = { afterId: afterId ?? NIL_UUID, limit: TOP_UPS_PER_PART };
       return examineIds(await listUnsettled(database, page));
     },
 
@@ -109,7 +109,7 @@ export function createReconciliationActivities(deps: ReconciliationDeps) {
 
     /** Compares top-ups with recorded differences again. */
     async reviewDifferences(afterId: string | null): Promise<Part> {
-      const page = { afterId: afterId ?? NIL, limit: TOP_UPS_PER_PART };
+      const page = { afterId: afterId ?? NIL_UUID, limit: TOP_UPS_PER_PART };
       return examineIds(await listDiffering(database, page));
     },
 

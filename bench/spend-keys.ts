@@ -4,8 +4,7 @@
  */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { newKey } from '../src/store/accounts/accounts.ts';
-import { hashOfKey } from '../src/store/accounts/api-keys.ts';
+import { hashOfKey, newKey } from '../src/store/accounts/api-keys.ts';
 import { CONSUMERS as HOT_KEYS, type Ledger } from './ledger.ts';
 import { withClient } from './stack.ts';
 

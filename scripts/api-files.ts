@@ -9,8 +9,7 @@ import { openApiDocument } from '../src/http/openapi/document.ts';
 import { eventsPage } from '../src/http/openapi/event-examples.ts';
 import { EVENT_MEANINGS } from '../src/http/openapi/webhooks.ts';
 import { ENDPOINTS } from '../src/http/routes.ts';
-
-const ROOT = join(import.meta.dirname, '..');
+import { ROOT } from '../src/root.ts';
 
 const BANNER = `/**
  * The bodies and the replies of the HTTP API. Generated from its OpenAPI document by

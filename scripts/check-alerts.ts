@@ -11,9 +11,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 import { parse, stringify } from 'yaml';
+import { ROOT } from '../src/root.ts';
 import { buildGoPrograms } from './go-programs.ts';
 
-const ROOT = join(import.meta.dirname, '..');
 const PROGRAM = 'github.com/prometheus/prometheus/cmd/promtool@v0.316.0';
 
 interface Rule {

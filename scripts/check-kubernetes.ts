@@ -11,9 +11,9 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { parseAllDocuments, stringify } from 'yaml';
+import { ROOT } from '../src/root.ts';
 import { buildGoPrograms } from './go-programs.ts';
 
-const ROOT = join(import.meta.dirname, '..');
 const PROGRAMS = [
   'github.com/yannh/kubeconform/cmd/kubeconform@v0.7.0',
   'sigs.k8s.io/kustomize/kustomize/v5@v5.7.1',

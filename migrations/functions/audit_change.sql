@@ -6,60 +6,60 @@
 -- says so (src/store/accounts/account-keys.ts), so each pays next to nothing here.
 create or replace function farebox.audit_change() returns trigger language plpgsql as $$
 declare
-  after jsonb;
-  before jsonb;
-  shown text[] := coalesce(tg_argv[2:], '{}');
-  changed text[];
-  owner text;
-  acting text := nullif(current_setting('farebox.changed_by', true), '');
-  previous bytea;
-  entry farebox.audit_entries;
+  v_after jsonb;
+  v_before jsonb;
+  v_shown text[] := coalesce(tg_argv[2:], '{}');
+  v_changed text[];
+  v_owner text;
+  v_acting text := nullif(current_setting('farebox.changed_by', true), '');
+  v_previous bytea;
+  v_entry farebox.audit_entries;
 begin
   if tg_table_name = 'budgets' and current_setting('farebox.new_ceiling', true) = 'true' then
     return null;
   end if;
-  after := to_jsonb(case tg_op when 'DELETE' then old else new end);
-  before := case tg_op when 'UPDATE' then to_jsonb(old) else after end;
-  changed := array(select name from unnest(shown) name where after -> name <> before -> name);
-  owner := after ->> tg_argv[1];
+  v_after := to_jsonb(case tg_op when 'DELETE' then old else new end);
+  v_before := case tg_op when 'UPDATE' then to_jsonb(old) else v_after end;
+  v_changed := array(select name from unnest(v_shown) name where v_after -> name <> v_before -> name);
+  v_owner := v_after ->> tg_argv[1];
   if tg_table_name = 'budgets' then
     -- A budget has two rows. Its id is in the other one.
-    after := after || (select jsonb_build_object('id', d.id) from farebox.budget_details d
+    v_after := v_after || (select jsonb_build_object('id', d.id) from farebox.budget_details d
       where (d.ledger, d.consumer_id, d.number) = (new.ledger, new.consumer_id, new.number));
   elsif tg_table_name = 'budget_details' and tg_op = 'INSERT' then
-    after := after || (select jsonb_build_object('limit_micros', b.limit_micros,
+    v_after := v_after || (select jsonb_build_object('limit_micros', b.limit_micros,
         'window_limit_micros', b.window_limit_micros, 'window_unit', b.window_unit,
         'parent_id', (select id from farebox.budget_details p
           where (p.ledger, p.consumer_id, p.number) = (b.ledger, b.consumer_id, new.path[cardinality(new.path) - 1])))
       from farebox.budgets b where (b.ledger, b.consumer_id, b.number) = (new.ledger, new.consumer_id, new.number));
   end if;
-  entry.happened_at := now();
-  entry.action := tg_argv[0];
-  entry.account_id := case tg_argv[1]
-    when 'consumer_id' then (select id from farebox.accounts where consumer_id = owner::uuid)
-    when 'user_id' then coalesce((select account_id from console.users where id = owner::uuid),
+  v_entry.happened_at := now();
+  v_entry.action := tg_argv[0];
+  v_entry.account_id := case tg_argv[1]
+    when 'consumer_id' then (select id from farebox.accounts where consumer_id = v_owner::uuid)
+    when 'user_id' then coalesce((select account_id from console.users where id = v_owner::uuid),
       -- Deleted in this transaction (remember_account_of_person.sql).
-      nullif(current_setting('farebox.account_of_' || replace(owner, '-', ''), true), '')::uuid)
-    when 'email' then (select id from farebox.accounts where email = owner)
-    else owner::uuid
+      nullif(current_setting('farebox.account_of_' || replace(v_owner, '-', ''), true), '')::uuid)
+    when 'email' then (select id from farebox.accounts where email = v_owner)
+    else v_owner::uuid
   end;
-  entry.subject_id := after ->> 'id';
-  entry.details := (select coalesce(jsonb_object_agg(name, after -> name), '{}') from unnest(shown) name);
-  if cardinality(changed) > 0 then
-    entry.details := entry.details || jsonb_build_object('before',
-      (select jsonb_object_agg(name, before -> name) from unnest(changed) name));
+  v_entry.subject_id := v_after ->> 'id';
+  v_entry.details := (select coalesce(jsonb_object_agg(name, v_after -> name), '{}') from unnest(v_shown) name);
+  if cardinality(v_changed) > 0 then
+    v_entry.details := v_entry.details || jsonb_build_object('before',
+      (select jsonb_object_agg(name, v_before -> name) from unnest(v_changed) name));
   end if;
-  if acting is not null then entry.details := entry.details || jsonb_build_object('by', acting::jsonb); end if;
-  entry.program := current_setting('application_name');
-  entry.database_role := session_user;
+  if v_acting is not null then v_entry.details := v_entry.details || jsonb_build_object('by', v_acting::jsonb); end if;
+  v_entry.program := current_setting('application_name');
+  v_entry.database_role := session_user;
 
   -- Until the commit, which follows: the next entry continues from this one. Nothing is locked after it.
   perform pg_advisory_xact_lock(hashtext('farebox.audit_entries'));
   -- Its snapshot is newer than the lock.
-  select number, hash into entry.number, previous
+  select number, hash into v_entry.number, v_previous
     from farebox.audit_entries order by number desc limit 1;
-  entry.number := coalesce(entry.number, 0) + 1;
-  entry.hash := farebox.audit_hash(coalesce(previous, ''), entry);
-  insert into farebox.audit_entries select entry.*;
+  v_entry.number := coalesce(v_entry.number, 0) + 1;
+  v_entry.hash := farebox.audit_hash(coalesce(v_previous, ''), v_entry);
+  insert into farebox.audit_entries select v_entry.*;
   return null;
 end $$;

@@ -4,11 +4,11 @@
 -- deleted, which deletes their passkeys too.
 create or replace function farebox.owe_security_mail() returns trigger language plpgsql as $$
 declare
-  changed jsonb := to_jsonb(case tg_op when 'DELETE' then old else new end);
+  v_changed jsonb := to_jsonb(case tg_op when 'DELETE' then old else new end);
 begin
   insert into console.owed_mails (user_id, kind)
     select id, tg_argv[0] from console.users
-    where id = (changed ->> case tg_table_name when 'users' then 'id' else 'user_id' end)::uuid
+    where id = (v_changed ->> case tg_table_name when 'users' then 'id' else 'user_id' end)::uuid
       and not (tg_table_name = 'credentials' and tg_op = 'INSERT' and account_id is null)
   on conflict (user_id, kind) do update set
     id = excluded.id, owed_at = excluded.owed_at, tried_at = excluded.tried_at;

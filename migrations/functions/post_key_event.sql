@@ -2,24 +2,24 @@
 -- The spend keys of single developers under a ceiling make no event: nobody holds them.
 create or replace function farebox.post_key_event() returns trigger language plpgsql as $$
 declare
-  what text := case
+  v_what text := case
     when tg_op = 'INSERT' then 'key.created'
     when old.revoked_at is distinct from new.revoked_at then 'key.revoked'
     else 'key.rolled' end;
-  spent_from uuid;
+  v_spent_from uuid;
   -- A key of an account is a global row.
-  its_ledger smallint := -1;
+  v_ledger smallint := -1;
 begin
   if tg_table_name = 'spend_keys' then
-    select id into spent_from from farebox.budget_details
+    select id into v_spent_from from farebox.budget_details
     where ledger = new.ledger and consumer_id = new.consumer_id and number = new.budget;
-    its_ledger := new.ledger;
+    v_ledger := new.ledger;
   end if;
-  perform farebox.post_event_of_ledger(its_ledger, new.account_id, what, json_build_object(
+  perform farebox.post_event_of_ledger(v_ledger, new.account_id, v_what, json_build_object(
     'id', farebox.wire_id('key', new.id),
     'kind', case tg_table_name when 'spend_keys' then 'consumer' else to_jsonb(new) ->> 'kind' end,
     'mode', (select case when ledger >= 2048 then 'test' else 'live' end from farebox.accounts where id = new.account_id),
-    'budgetId', farebox.wire_id('bdg', spent_from),
+    'budgetId', farebox.wire_id('bdg', v_spent_from),
     'name', new.name,
     'lastFour', new.last_four,
     'createdAt', farebox.wire_time(new.created_at),

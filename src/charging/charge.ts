@@ -77,11 +77,11 @@ function post(
 ): MaybePromise<ChargeResult> {
   if (prepared.kind !== 'ready') return prepared;
   const { draft } = prepared;
-  return batcher.post(draft, requester).then((outcome) => decided(draft, outcome, requester));
+  return batcher.post(draft, requester).then((outcome) => answerDecided(draft, outcome, requester));
 }
 
 /** The result of a charge that the ledger has decided. In test mode, it may come late or not at all. */
-export function decided(
+export function answerDecided(
   draft: ChargeDraft,
   outcome: ChargeOutcome,
   requester: Requester,

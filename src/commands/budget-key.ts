@@ -2,8 +2,7 @@
 import type { Command } from 'commander';
 import { wireId } from '../domain/ids.ts';
 import { modeOf } from '../domain/mode.ts';
-import { newKey } from '../store/accounts/accounts.ts';
-import { storedOf } from '../store/accounts/api-keys.ts';
+import { newKey, storedOf } from '../store/accounts/api-keys.ts';
 import { findPlaceOfKey, type Place } from '../store/budgets/find-tree.ts';
 import { releaseOpenHolds } from '../store/budgets/open-holds.ts';
 import {
@@ -76,7 +75,7 @@ async function create(id: string, { json, dataDir, ...options }: CreateOptions):
     const place = await getPlace(database, id);
     const { key, stored } = freshKey(keyPrefix, place);
     const made = await makeSpendKey(database, place, place.number, { ...stored, name, expiresAt });
-    print(shownOnce(made, name, key), json);
+    print(shownOnce(made, key), json);
   }).catch(ifLost(lookFor(`budget key list ${id}`)));
 }
 
@@ -95,7 +94,7 @@ async function roll(
       stored,
     );
     if (made.kind === 'unknown_key') throw noSuchKey(id, LIST);
-    print(shownOnce(made, made.name ?? null, key), json);
+    print(shownOnce(made, key), json);
   }).catch(ifLost(ifRolled(overlap, LIST, 'budget key create')));
 }
 
@@ -120,9 +119,10 @@ function freshKey(prefix: string, place: Place) {
   return { key, stored: { ...storedOf(key), accountId: place.accountId } };
 }
 
-function shownOnce(made: MadeSpendKey, name: string | null, key: string) {
+function shownOnce(made: MadeSpendKey, key: string) {
   if (made.kind === 'made') {
-    return { id: wireId('key', made.id), budgetId: wireId('budget', made.budget.id), name, key };
+    const { id, budget, name } = made;
+    return { id: wireId('key', id), budgetId: wireId('budget', budget.id), name, key };
   }
   throw new CommandError(
     made.kind === 'closed'

@@ -4,8 +4,13 @@ import type { KeyKind } from '../domain/api-keys.ts';
 import { wireId } from '../domain/ids.ts';
 import { modeOf } from '../domain/mode.ts';
 import type { LedgerConfig } from '../config.ts';
-import { createKey } from '../store/accounts/accounts.ts';
-import { expireKey, listKeys, revokeKey, type StoredKey } from '../store/accounts/api-keys.ts';
+import {
+  createKey,
+  expireKey,
+  listKeys,
+  revokeKey,
+  type StoredKey,
+} from '../store/accounts/api-keys.ts';
 import { ensureTestAccount, type Holder } from '../store/accounts/test-accounts.ts';
 import type { Connection } from '../store/database.ts';
 import { common, type Common } from './common-options.ts';

@@ -56,6 +56,9 @@ function uuidOfHex(hex: string): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
+/** No row has this id. It comes before all others. */
+export const NIL_UUID = '00000000-0000-0000-0000-000000000000';
+
 /** A UUIDv7 could hold later instants, but ISO 8601 with four-digit years ends here. */
 export const TIME_MS_MAX = Date.UTC(9999, 11, 31);
 

@@ -159,8 +159,8 @@ function asksAsDeveloper({ url = '' }: IncomingMessage): boolean {
 }
 
 /** The key or the session that authenticated the caller. */
-export function credentialOf(caller: KeyOwner | SignedInOwner): Credential {
-  return 'sessionId' in caller
+export function credentialOf(caller: KeyOwner): Credential {
+  return isSignedIn(caller)
     ? { kind: 'session', id: caller.sessionId }
     : { kind: 'key', id: caller.keyId };
 }

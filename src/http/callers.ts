@@ -1,7 +1,8 @@
 /** The sorts of callers that share an account: its owner, signed in to the console, and its keys. */
+import type { SignedInOwner } from '../console/console.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
 
 /** With a session, and not with a key. */
-export function isSignedIn({ keyId }: KeyOwner): boolean {
-  return keyId === '';
+export function isSignedIn(caller: KeyOwner): caller is SignedInOwner {
+  return 'sessionId' in caller;
 }

@@ -6,8 +6,7 @@
 import { hkdfSync } from 'node:crypto';
 import { composeKey, type KeyKind } from '../domain/api-keys.ts';
 import type { Mode } from '../domain/mode.ts';
-import { newKey } from '../store/accounts/accounts.ts';
-import { hashOfKey } from '../store/accounts/api-keys.ts';
+import { hashOfKey, newKey } from '../store/accounts/api-keys.ts';
 import type { Repeatable } from './retries.ts';
 import type { Api } from './services.ts';
 

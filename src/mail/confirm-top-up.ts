@@ -6,7 +6,7 @@ import type { Logger } from 'pino';
 import type { MailConfig } from '../config.ts';
 import { isSettled, mailSender } from './send.ts';
 import { confirmationUrl, payableText } from '../domain/top-up.ts';
-import { getAccountOf } from '../store/accounts/accounts.ts';
+import { getAccount } from '../store/accounts/accounts.ts';
 import type { Database } from '../store/database.ts';
 import { recordOwnerMailed } from '../store/top-ups/authentication.ts';
 import type { TopUp } from '../store/top-ups/top-ups.ts';
@@ -30,7 +30,7 @@ export function confirmTopUpMailer({
   const send = mailSender({ config: config.mail, database, log });
   const tell = async (topUp: TopUp) => {
     const { id, accountId } = topUp;
-    const { email } = await getAccountOf(database, accountId);
+    const { email } = await getAccount(database, accountId);
     const outcome = await send({
       recipient: email,
       subject: 'Confirm a top-up at your bank',

@@ -3,7 +3,7 @@
  * developer whose charge was refused. With a link, anyone can pay for that consumer. It gives no access
  * to anything else.
  */
-import { uuidOfBytes, writeUuid } from '../domain/ids.ts';
+import { NIL_UUID, uuidOfBytes, writeUuid } from '../domain/ids.ts';
 import type { MasterSecrets } from '../domain/master-secrets.ts';
 import {
   asMicros,
@@ -32,7 +32,6 @@ interface Clock {
 const LIFETIME_MS = 3_600_000;
 /** Key number, consumer, developer, cents, expiry in seconds. */
 const AT = { consumer: FIELDS_AT, developer: 18, cents: 34, expiry: 38, end: 42 } as const;
-const NO_DEVELOPER = '00000000-0000-0000-0000-000000000000';
 
 export class TopUpLinks {
   readonly #consoleUrl: string;
@@ -49,7 +48,7 @@ export class TopUpLinks {
   urlFor(consumerId: string, developerId: string | undefined, needed: Micros): string {
     const token = this.#tokens.make((fields) => {
       writeUuid(fields, AT.consumer, consumerId);
-      writeUuid(fields, AT.developer, developerId ?? NO_DEVELOPER);
+      writeUuid(fields, AT.developer, developerId ?? NIL_UUID);
       fields.writeUInt32BE(suggestedFor(needed) / MICROS_PER_CENT, AT.cents);
       fields.writeUInt32BE(Math.floor((this.#clock.nowMs() + LIFETIME_MS) / 1_000), AT.expiry);
     });
@@ -63,7 +62,7 @@ export class TopUpLinks {
     const developerId = uuidOfBytes(fields, AT.developer);
     return {
       consumerId: uuidOfBytes(fields, AT.consumer),
-      developerId: developerId === NO_DEVELOPER ? undefined : developerId,
+      developerId: developerId === NIL_UUID ? undefined : developerId,
       suggested: microsOfCents(fields.readUInt32BE(AT.cents)),
       expiresAtMs: fields.readUInt32BE(AT.expiry) * 1_000,
     };

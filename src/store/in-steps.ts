@@ -3,6 +3,7 @@
  * timeout.
  */
 import { Type } from 'typebox';
+import { NIL_UUID } from '../domain/ids.ts';
 import type { ConsumerRef } from './balance/consumers.ts';
 import { row, sql, type Connection, type Fragment } from './database.ts';
 
@@ -19,7 +20,7 @@ export interface IdsBetween {
   readonly toId: string;
 }
 
-export const FIRST_ID = '00000000-0000-0000-0000-000000000000';
+export const FIRST_ID = NIL_UUID;
 /**
  * The last id of a charge. The index has the first 8 bytes of ids as a signed number; larger ones are of the
  * year 6429 and later.

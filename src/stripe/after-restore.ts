@@ -4,7 +4,7 @@
  * can end before charges and automatic top-ups begin again. Every step may be repeated, and believes Stripe alone.
  */
 import type { Stripe } from 'stripe';
-import { uuidOf, wireId } from '../domain/ids.ts';
+import { NIL_UUID, uuidOf, wireId } from '../domain/ids.ts';
 import { microsOfCents } from '../domain/money.ts';
 import { isCredited } from '../domain/top-up.ts';
 import {
@@ -49,7 +49,6 @@ interface Run extends Books, Progress {
 /** A refund may fail, and a dispute may change, long after it was made. */
 const REVERSALS_CHANGE_WITHIN_SECONDS = 60 * 86_400;
 const PAGE = 100;
-const NIL = '00000000-0000-0000-0000-000000000000';
 
 export const nothingYet = (): Progress => ({
   looked: new Set(),
@@ -227,7 +226,7 @@ async function forEachPage(
   list: (page: { afterId: string; limit: number }) => Promise<readonly string[]>,
   act: (id: string) => Promise<void>,
 ): Promise<void> {
-  let afterId: string | undefined = NIL;
+  let afterId: string | undefined = NIL_UUID;
   while (afterId !== undefined) {
     const ids: readonly string[] = await list({ afterId, limit: PAGE });
     for (const id of ids) await act(id);

@@ -49,12 +49,12 @@ describe('mail by SMTP', () => {
   for (const separator of ['\r\nBcc: ', ', ', '; ', '> <']) {
     it(`never has a second recipient, whose address follows ${JSON.stringify(separator)}`, async () => {
       const recipient = `owner@example.com${separator}other@example.com`;
-      await senderTo(server.urlFor('p@ss'))({ ...MAIL, recipient }).catch(() => {});
-      for (const { recipients, raw } of server.mails.splice(0)) {
-        assert.equal(recipients.length, 1);
-        assert.notEqual(recipients[0], 'other@example.com');
-        assert.doesNotMatch(raw, /^Bcc:/im);
-      }
+      // The server gets the text as one address, which is none.
+      await assert.rejects(senderTo(server.urlFor('p@ss'))({ ...MAIL, recipient }), {
+        command: 'RCPT TO',
+        responseCode: 501,
+      });
+      assert.deepEqual(server.mails, []);
     });
   }
 

@@ -3,8 +3,13 @@
  * answer against the model. Actors run concurrently and share developers.
  */
 import assert from 'node:assert/strict';
-import { newKey, storedForm } from '../../src/store/accounts/accounts.ts';
-import { insertKeys, listKeys, revokeKey } from '../../src/store/accounts/api-keys.ts';
+import {
+  insertKeys,
+  listKeys,
+  newKey,
+  newKeyRow,
+  revokeKey,
+} from '../../src/store/accounts/api-keys.ts';
 import type { Database } from '../../src/store/database.ts';
 import { call } from '../support/http.ts';
 import { pay, type OpenCheckout } from '../support/payments.ts';
@@ -276,7 +281,7 @@ export class Actor {
           kind === 'consumer' && lastFour === old.slice(-4) && revokedAt === null,
       );
       assert.ok(await revokeKey(tx, { id: stored?.id ?? '' }));
-      await insertKeys(tx, [storedForm(key, 'consumer', consumer.accountId)]);
+      await insertKeys(tx, [newKeyRow(key, 'consumer', consumer.accountId)]);
     });
     consumer.apiKey = key;
     await this.read(consumer);

@@ -1,6 +1,7 @@
 /** The test side of an account, made directly in the database as `farebox key create --test` makes it. */
 import { wireId } from '../../src/domain/ids.ts';
-import { createKey, findAccount } from '../../src/store/accounts/accounts.ts';
+import { findAccount } from '../../src/store/accounts/accounts.ts';
+import { createKey } from '../../src/store/accounts/api-keys.ts';
 import { ensureTestAccount, type Holder } from '../../src/store/accounts/test-accounts.ts';
 import { call } from './http.ts';
 import { keptPool } from './kept-pools.ts';

@@ -1,11 +1,9 @@
 /** Accounts: one sign-up is a consumer, a developer and their keys, created in one transaction. */
-import { randomBytes, randomUUIDv7 } from 'node:crypto';
+import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
-import { composeKey, type KeyKind } from '../../domain/api-keys.ts';
 import { ledgerOf } from '../../domain/ids.ts';
-import { modeOf, type InLedger, type Mode } from '../../domain/mode.ts';
 import type { Micros } from '../../domain/money.ts';
-import { insertKeys, type NewKey, storedOf } from './api-keys.ts';
+import { insertKeys, newKey, newKeyRow } from './api-keys.ts';
 import { creditManually } from '../top-ups/credit-top-up.ts';
 import { micros, nullable, row, sql, type Connection, type Transaction } from '../database.ts';
 
@@ -118,9 +116,9 @@ async function insertChunk(
     drafts
       .filter((d) => d.hasKeys)
       .flatMap((d) => [
-        storedForm(d.consumerKey, 'consumer', d.accountId),
-        storedForm(d.developerKey, 'developer', d.accountId),
-        storedForm(d.legacyKey, 'legacy', d.accountId),
+        newKeyRow(d.consumerKey, 'consumer', d.accountId),
+        newKeyRow(d.developerKey, 'developer', d.accountId),
+        newKeyRow(d.legacyKey, 'legacy', d.accountId),
       ]),
   );
   await creditManually(
@@ -128,37 +126,6 @@ async function insertChunk(
     drafts.filter((d) => d.amountMicros > 0),
   );
   return drafts;
-}
-
-/**
- * Stores a new random key of one account, a test key if it is a test account. `key` is its plain text, which
- * is not stored.
- */
-export async function createKey(
-  connection: Connection,
-  prefix: string,
-  kind: KeyKind,
-  owner: InLedger & { readonly accountId: string },
-  name: string | null = null,
-): Promise<{ readonly id: string; readonly key: string }> {
-  const { accountId } = owner;
-  const key = newKey(prefix, kind, modeOf(owner));
-  const [id = ''] = await insertKeys(connection, [storedForm(key, kind, accountId, name)]);
-  return { id, key };
-}
-
-/** A new random key, in plain text. */
-export function newKey(prefix: string, kind: KeyKind, mode: Mode): string {
-  return composeKey(prefix, kind, randomBytes(64), mode);
-}
-
-export function storedForm(
-  key: string,
-  kind: KeyKind,
-  accountId: string,
-  name: string | null = null,
-): NewKey {
-  return { ...storedOf(key), kind, accountId, name };
 }
 
 const Account = Type.Object({
@@ -225,7 +192,7 @@ export async function lockAccountOf(
   `);
 }
 
-export async function getAccountOf(connection: Connection, id: string): Promise<Account> {
+export async function getAccount(connection: Connection, id: string): Promise<Account> {
   const account = await findAccount(connection, { uuid: id });
   if (!account) throw new Error(`there is no account ${id}`);
   return account;

@@ -1,7 +1,8 @@
 /** API keys: stored as SHA-256, shown once when created. Hashes travel as hex text. */
-import { hash, randomUUIDv7 } from 'node:crypto';
+import { hash, randomBytes, randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
-import type { KeyKind } from '../../domain/api-keys.ts';
+import { composeKey, type KeyKind } from '../../domain/api-keys.ts';
+import { modeOf, type InLedger, type Mode } from '../../domain/mode.ts';
 import { nullable, row, sql, type Connection, type Fragment } from '../database.ts';
 import { hashOrNull, type Retry } from '../retry.ts';
 
@@ -91,7 +92,7 @@ export function storedOf(key: string): Stored {
   return { hash: hashOfKey(key), lastFour: key.slice(-4) };
 }
 
-export interface NewKey extends Stored {
+interface NewKey extends Stored {
   readonly kind: KeyKind;
   readonly accountId: string;
   /** What its owner calls it. */
@@ -125,6 +126,37 @@ export async function insertKeys(
     )} as k (id, hash, kind, account_id, last_four, name, key_hash, request_hash)
   `);
   return ids;
+}
+
+/**
+ * Stores a new random key of one account, a test key if it is a test account. `key` is its plain text, which
+ * is not stored.
+ */
+export async function createKey(
+  connection: Connection,
+  prefix: string,
+  kind: KeyKind,
+  owner: InLedger & { readonly accountId: string },
+  name: string | null = null,
+): Promise<{ readonly id: string; readonly key: string }> {
+  const { accountId } = owner;
+  const key = newKey(prefix, kind, modeOf(owner));
+  const [id = ''] = await insertKeys(connection, [newKeyRow(key, kind, accountId, name)]);
+  return { id, key };
+}
+
+/** A new random key, in plain text. */
+export function newKey(prefix: string, kind: KeyKind, mode: Mode): string {
+  return composeKey(prefix, kind, randomBytes(64), mode);
+}
+
+export function newKeyRow(
+  key: string,
+  kind: KeyKind,
+  accountId: string,
+  name: string | null = null,
+): NewKey {
+  return { ...storedOf(key), kind, accountId, name };
 }
 
 const KnownKey = Type.Object({

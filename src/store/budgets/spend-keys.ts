@@ -67,11 +67,16 @@ export interface NewSpendKey {
 }
 
 export type MadeSpendKey =
-  | { readonly kind: 'made'; readonly id: string; readonly budget: Budget }
+  | {
+      readonly kind: 'made';
+      readonly id: string;
+      readonly budget: Budget;
+      readonly name: string | null;
+    }
   | KnownSpendKey
   | { readonly kind: 'closed' | 'too_many' };
 
-type KnownSpendKey =
+export type KnownSpendKey =
   /** An earlier request with the same idempotency key made it. The hash is SHA-256 of the key, as hex. */
   | {
       readonly kind: 'known';
@@ -172,7 +177,7 @@ export async function rollSpendKey(
   overlapSeconds: number,
   key: Pick<NewSpendKey, 'hash' | 'lastFour' | 'accountId'>,
   retry?: Retry,
-): Promise<RolledSpendKey & { readonly name?: string | null }> {
+): Promise<RolledSpendKey> {
   return database.transaction(async (tx) => {
     await lockConsumer(tx, view);
     await actAs(tx, view.by);
@@ -199,7 +204,7 @@ export async function rollSpendKey(
         where id = ${id}
       `);
     }
-    return { ...made, name: old.name };
+    return made;
   });
 }
 
@@ -225,7 +230,7 @@ export async function insertKey(
       ${developer ?? null}, ${hashOrNull(retry?.keyHash)}, ${hashOrNull(retry?.requestHash)})
     returning id
   `);
-  return { kind: 'made', id, budget };
+  return { kind: 'made', id, budget, name };
 }
 
 /** Null: the account has so many keys that this maker may make no more. The caller has locked the consumer. */

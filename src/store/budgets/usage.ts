@@ -151,7 +151,7 @@ const GROUPED = {
   key: sql.fragment`null::text`,
   tool: sql.fragment`mark`,
   developer: sql.fragment`mark`,
-  day: sql.fragment`to_char(begins_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`,
+  day: sql.fragment`farebox.wire_time(begins_at)`,
 } as const;
 
 /** What the node spent, as rows of `mark, begins_at, amount_micros, charges`. */

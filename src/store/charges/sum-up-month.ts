@@ -4,6 +4,7 @@
  * for long, and a run continues one that was killed. `keepFigures` moves the sums to the ledger.
  */
 import { Type } from 'typebox';
+import { NIL_UUID } from '../../domain/ids.ts';
 import { row, sql, type Database, type Fragment, type Transaction } from '../database.ts';
 import { paidByTopUps } from '../earnings/top-up-attribution.ts';
 import { takesLong } from '../long-transaction.ts';
@@ -99,7 +100,7 @@ async function begin(database: Database, { day }: ClosedMonth): Promise<void> {
     }
     await tx.query(sql.typeAlias('nothing')`
       insert into ${progress} (month, charges, amount_micros, ledger, consumer_id, id) values (${day}, 0, 0, -1,
-        '00000000-0000-0000-0000-000000000000', '00000000-0000-0000-0000-000000000000')
+        ${NIL_UUID}, ${NIL_UUID})
     `);
   });
 }

@@ -4,6 +4,7 @@
  * carries arrays.
  */
 import { OVER_MODES } from '../../domain/hold.ts';
+import { NIL_UUID } from '../../domain/ids.ts';
 import type { LimitRow } from '../budgets/budget.ts';
 import { int2Array, int4Array, int8Array, textArray, uuidArray } from '../charges/binary-arrays.ts';
 import { identityColumns } from '../charges/identity.ts';
@@ -34,7 +35,6 @@ export interface EntryRow extends LimitRow {
   readonly expires_at: string;
 }
 
-const NO_ID = '00000000-0000-0000-0000-000000000000';
 const NEEDS_APPROVAL = 3;
 const KINDS = { place: 1, capture: 2, release: 3, extend: 4, charge: 5 } as const;
 
@@ -72,10 +72,10 @@ export async function decideEntries<Entry extends LedgerEntry>(
     entries.map((entry: LedgerEntry) => (entry.kind === 'capture' ? read(entry) : other));
   const columns = [
     int2Array(entries.map(({ kind }) => KINDS[kind])),
-    uuidArray(entries.map((entry) => ('id' in entry ? entry.id : NO_ID))),
-    uuidArray(entries.map((entry) => ('holdId' in entry ? entry.holdId : NO_ID))),
+    uuidArray(entries.map((entry) => ('id' in entry ? entry.id : NIL_UUID))),
+    uuidArray(entries.map((entry) => ('holdId' in entry ? entry.holdId : NIL_UUID))),
     int2Array(asked(({ ledger }) => ledger, 0)),
-    uuidArray(asked(({ consumerId }) => consumerId, NO_ID)),
+    uuidArray(asked(({ consumerId }) => consumerId, NIL_UUID)),
     int4Array(asked(({ spend }) => spend?.number ?? 0, 0)),
     int4Array(entries.map(({ developerNumber }) => developerNumber)),
     textArray(asked(({ tool }) => tool, '')),

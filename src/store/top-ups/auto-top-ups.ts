@@ -35,7 +35,7 @@ import {
 } from '../outbox.ts';
 
 /** Failures in a row, after which automatic top-ups turn themselves off. */
-const DECLINES_MAX = 3;
+const DECLINES_IN_A_ROW_MAX = 3;
 
 const State = Type.Object({
   status: Type.Enum(AUTO_TOP_UP_STATUSES),
@@ -309,7 +309,7 @@ async function countEnding(tx: Transaction, consumer: ConsumerRef, ending: Endin
         await setState(tx, consumer, 'waiting', ending.failure.code);
         return;
       }
-      const isLast = sql.fragment`declines + 1 >= ${ending.isFinal ? 1 : DECLINES_MAX}`;
+      const isLast = sql.fragment`declines + 1 >= ${ending.isFinal ? 1 : DECLINES_IN_A_ROW_MAX}`;
       await tx.query(sql.typeAlias('nothing')`
         update farebox.auto_top_ups set declines = declines + 1, reason = ${ending.failure.code},
           status = case when ${isLast} then 'off' else 'waiting' end,

@@ -186,7 +186,7 @@ async function hasTooManyOpen(
 }
 
 /** The most declines in an hour: card networks charge for more, and block merchants that continue. */
-const DECLINES_MAX = 5;
+const DECLINES_PER_HOUR_MAX = 5;
 
 /**
  * Milliseconds until the saved card may be tried: an hour after the first of the last declines. A credit makes it 0.
@@ -206,7 +206,7 @@ export async function findDeclinedWait(
       and seen_at > coalesce(
         (select max(completed_at) from farebox.top_ups
           where consumer_id = ${consumerId} and id > ${idFloorOf(oldest)}), '-infinity')
-    order by seen_at desc offset ${DECLINES_MAX - 1} limit 1
+    order by seen_at desc offset ${DECLINES_PER_HOUR_MAX - 1} limit 1
   `);
   return wait ?? 0;
 }

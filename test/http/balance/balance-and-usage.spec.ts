@@ -71,7 +71,7 @@ describe('GET /v1/balance', () => {
     assert.deepEqual(autoTopUp, { status: 'off', reason: 'payment_disputed' });
   });
 
-  it('is correct after every charge, of any amount', async () => {
+  it('is correct to the micro-dollar after each charge', async () => {
     const account = await api.createAccount(1);
     let micros = 1_000_000;
     for (const amount of [0.1, 0.2, 0.000001, 0.070007]) {

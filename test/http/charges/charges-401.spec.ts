@@ -89,7 +89,7 @@ describe('POST /v1/charges: 401', () => {
     assertError(answer, 401, 'invalid_secret_key');
   });
 
-  it('never shows a key in an error', async () => {
+  it('does not show a revoked key in the error', async () => {
     const { consumerKey, developerKey } = revoked;
     const answers = [
       await charge(api, account, { apiKey: consumerKey }),

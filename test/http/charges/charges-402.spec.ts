@@ -49,7 +49,7 @@ describe('POST /v1/charges: 402', () => {
     await assertInsufficient(account, charge(api, account, { amount: 0.000001 }), 0, 0.000001);
   });
 
-  it('refuses every charge on an empty balance', async () => {
+  it('refuses a charge on an empty balance', async () => {
     const account = await api.createAccount(0);
     await assertInsufficient(account, charge(api, account), 0, 0.02);
   });

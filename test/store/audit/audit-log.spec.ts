@@ -1,8 +1,8 @@
 /** The audit log: who may not change it, how long it makes others wait, and its chain under concurrency. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
-import { createAccounts, newKey, storedForm } from '../../../src/store/accounts/accounts.ts';
-import { insertKeys, revokeKey } from '../../../src/store/accounts/api-keys.ts';
+import { createAccounts } from '../../../src/store/accounts/accounts.ts';
+import { insertKeys, newKey, newKeyRow, revokeKey } from '../../../src/store/accounts/api-keys.ts';
 import { listAuditEntries, type AuditEntry } from '../../../src/store/audit/audit-log.ts';
 import { examineLedger } from '../../../src/store/doctor/ledger-checks.ts';
 import { adjustBalance } from '../../../src/store/balance/adjustments.ts';
@@ -28,7 +28,7 @@ describe('the audit log', () => {
   });
   after(() => ledger.drop());
 
-  const stored = () => storedForm(newKey('fare', 'developer', 'live'), 'developer', accountId);
+  const stored = () => newKeyRow(newKey('fare', 'developer', 'live'), 'developer', accountId);
   const newest = async (): Promise<AuditEntry> => {
     const [entry] = await listAuditEntries(ledger.database, { limit: 1 });
     assert.ok(entry);

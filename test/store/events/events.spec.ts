@@ -5,8 +5,13 @@ import { Client } from 'pg';
 import { EVENT_TYPES, type EventType } from '../../../src/domain/events.ts';
 import { wireId } from '../../../src/domain/ids.ts';
 import { EVENT_DATA } from '../../../src/schemas/events.ts';
-import { newKey, storedForm } from '../../../src/store/accounts/accounts.ts';
-import { expireKey, insertKeys, revokeKey } from '../../../src/store/accounts/api-keys.ts';
+import {
+  expireKey,
+  insertKeys,
+  newKey,
+  newKeyRow,
+  revokeKey,
+} from '../../../src/store/accounts/api-keys.ts';
 import { makeBudget } from '../../../src/store/budgets/change-budgets.ts';
 import { makeSpendKey } from '../../../src/store/budgets/spend-keys.ts';
 import { refundCharge } from '../../../src/store/charges/refund-charge.ts';
@@ -237,7 +242,7 @@ describe('events', () => {
 
   it('tell keys as they are created, rolled and revoked, and never the key itself', async () => {
     const key = newKey('fare', 'developer', 'live');
-    const [id = ''] = await insertKeys(database, [storedForm(key, 'developer', payer.accountId)]);
+    const [id = ''] = await insertKeys(database, [newKeyRow(key, 'developer', payer.accountId)]);
     await expireKey(database, { id }, 3_600);
     await revokeKey(database, { id });
     await revokeKey(database, { id });
@@ -245,7 +250,7 @@ describe('events', () => {
     const budget = await makeBudget(database, view, null, RESEARCH);
     assert.ok(budget.kind === 'made');
     const spendKey = await makeSpendKey(database, payer, budget.budget.number, {
-      hash: storedForm(newKey('fare', 'consumer', 'live'), 'consumer', payer.accountId).hash,
+      hash: newKeyRow(newKey('fare', 'consumer', 'live'), 'consumer', payer.accountId).hash,
       lastFour: 'x9Qz',
       accountId: payer.accountId,
       name: 'agent',

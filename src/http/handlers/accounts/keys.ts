@@ -15,13 +15,14 @@ import type {
   RollBody,
   SessionReply,
 } from '../../../schemas/keys.ts';
-import { getAccountOf, lockAccount, storedForm } from '../../../store/accounts/accounts.ts';
+import { getAccount, lockAccount } from '../../../store/accounts/accounts.ts';
 import {
   countKeys,
   expireKey,
   findKnownKey,
   insertKeys,
   listKeys,
+  newKeyRow,
   revokeKey,
   type KeyOwner,
   type KnownKey,
@@ -37,7 +38,7 @@ import type { Api } from '../../services.ts';
 import { isSignedIn } from '../../callers.ts';
 import { invalidField } from '../../invalid-field.ts';
 import { idIn } from '../../look-ups.ts';
-import { revoked, rolled } from '../budgets/spend-keys.ts';
+import { revokeIfSpendKey, rollIfSpendKey } from '../budgets/spend-keys.ts';
 
 /** The most active keys of an account: far more than anybody needs. */
 const KEYS_MAX = 100;
@@ -45,7 +46,7 @@ const KEYS_MAX = 100;
 const KEYS_EVER_MAX = 10_000;
 
 export async function getSession(api: Api, { caller }: Request): Promise<Reply<SessionReply>> {
-  const account = await getAccountOf(api.database, caller.accountId);
+  const account = await getAccount(api.database, caller.accountId);
   const { email, consumerId, developerId, isOperator } = account;
   return {
     status: 200,
@@ -92,7 +93,7 @@ export async function postKeyRoll(
   const { caller, params, body, idempotencyKey } = request;
   const which = keyOf(caller, params);
   const { overlapSeconds = 0 } = body;
-  const spendKey = await rolled(api, request, which.id, overlapSeconds);
+  const spendKey = await rollIfSpendKey(api, request, which.id, overlapSeconds);
   if (spendKey) return spendKey;
   if (!isSignedIn(caller)) throw noSuchKey();
   const retry = retryOf(caller.accountId, idempotencyKey, { rolls: which.id, overlapSeconds });
@@ -116,7 +117,7 @@ export async function postKeyRevocation(
   { caller, params, body }: Request<RevokeBody>,
 ): Promise<Reply<KeyReply>> {
   const which = keyOf(caller, params);
-  const spendKey = await revoked(api, caller, which.id, body);
+  const spendKey = await revokeIfSpendKey(api, caller, which.id, body);
   if (spendKey) return { status: 200, body: spendKey };
   if (body.releaseHolds === true) {
     throw invalidField('releaseHolds', 'Only the holds of spend keys can be released.');
@@ -178,7 +179,7 @@ async function makeKey(
   const mode = modeOf(owner);
   const key = freshKey(api, keyToShow(caller, kind, mode), retry);
   const [id = ''] = await insertKeys(tx, [
-    { ...storedForm(key, kind, owner.accountId, name), retry },
+    { ...newKeyRow(key, kind, owner.accountId, name), retry },
   ]);
   const body = { id: wireId('key', id), kind, mode, name, key };
   return { status: 201, body, headers: NO_STORE };

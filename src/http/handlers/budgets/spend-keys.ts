@@ -17,6 +17,7 @@ import {
   makeSpendKey,
   revokeSpendKey,
   rollSpendKey,
+  type KnownSpendKey,
   type MadeSpendKey,
   type SpendKey,
 } from '../../../store/budgets/spend-keys.ts';
@@ -50,14 +51,14 @@ export async function postSpendKey(
   );
   return made.kind === 'known' || made.kind === 'key_reused'
     ? replayed(api, caller, seen, made, retry)
-    : { status: 201, body: shownOnce(caller, seen, made, name, key), headers: NO_STORE };
+    : { status: 201, body: shownOnce(caller, seen, made, key), headers: NO_STORE };
 }
 
 function replayed(
   api: Api,
   caller: KeyOwner,
   seen: TreeView,
-  made: MadeSpendKey,
+  made: KnownSpendKey,
   retry: Repeatable | undefined,
 ): Reply<NewKeyReply, 201> {
   if (made.kind !== 'known' || !retry) throw keyReused();
@@ -85,7 +86,7 @@ export async function getSpendKeys(
 }
 
 /** Undefined unless the caller sees this key and it is active. */
-export async function rolled(
+export async function rollIfSpendKey(
   api: Api,
   { caller, idempotencyKey }: Request,
   id: string,
@@ -99,7 +100,7 @@ export async function rolled(
   if (made.kind === 'known' || made.kind === 'key_reused') {
     return replayed(api, caller, seen, made, retry);
   }
-  const body = shownOnce(caller, seen, made, made.name ?? null, key);
+  const body = shownOnce(caller, seen, made, key);
   return { status: 201, body, headers: NO_STORE };
 }
 
@@ -107,7 +108,7 @@ export async function rolled(
  * Undefined unless the caller sees this key, and it is active or its holds are to be released, which may be
  * repeated.
  */
-export async function revoked(
+export async function revokeIfSpendKey(
   api: Api,
   caller: KeyOwner,
   id: string,
@@ -141,16 +142,12 @@ function spendKeyOf(caller: KeyOwner, { root }: TreeView): KeyToShow {
 function shownOnce(
   caller: KeyOwner,
   seen: TreeView,
-  made: MadeSpendKey,
-  name: string | null,
+  made: Exclude<MadeSpendKey, KnownSpendKey>,
   key: string,
 ): NewKeyReply {
   switch (made.kind) {
     case 'made':
-      return keyReply(caller, made.id, made.budget, name, key);
-    case 'known':
-    case 'key_reused':
-      throw keyReused();
+      return keyReply(caller, made.id, made.budget, made.name, key);
     case 'closed':
       throw budgetClosed();
     case 'too_many':

@@ -38,12 +38,11 @@ export async function postChargeBatch(
   );
   const wellFormed = members.filter((each): each is AskedMember => !(each instanceof ApiError));
   const resultOf = await results(api, request, wellFormed);
-  let answered = 0;
   let unavailable = 0;
   const answers = await mapInSlices(members, (member, index): BatchMember => {
     try {
       if (member instanceof ApiError) throw member;
-      return resultOf(answered++);
+      return resultOf(member);
     } catch (error) {
       const known = apiErrorOf(error);
       if (known.status === 503 && known.details.isOnDemand !== true) unavailable += 1;
@@ -57,8 +56,8 @@ export async function postChargeBatch(
   return { status: 200, body: { results: answers } };
 }
 
-/** By the member's number. Throws the ApiError of a refusal. */
-type ResultOf = (number: number) => BatchMember;
+/** Throws the ApiError of a refusal. */
+type ResultOf = (member: AskedMember) => BatchMember;
 
 async function results(
   api: Api,
@@ -67,12 +66,19 @@ async function results(
 ): Promise<ResultOf> {
   const charges = members.filter((member) => member.op === 'charge');
   if (charges.length < members.length) {
-    const settled = await doAll(api, request, members);
-    return (number) => valueOf(settled[number]);
+    const settled = byMember(members, await doAll(api, request, members));
+    return (member) => valueOf(settled.get(member));
   }
   const requests: readonly ChargeRequest[] = charges.map((member) => member.request);
-  const settled = await chargeAll(api, requests, request);
-  return (number) => chargedMember(api, valueOf(settled[number]));
+  const settled = byMember(members, await chargeAll(api, requests, request));
+  return (member) => chargedMember(api, valueOf(settled.get(member)));
+}
+
+function byMember<R>(
+  members: readonly AskedMember[],
+  results: readonly R[],
+): ReadonlyMap<AskedMember, R | undefined> {
+  return new Map(members.map((member, index) => [member, results[index]]));
 }
 
 /** An error with the status that the member would have had alone. */

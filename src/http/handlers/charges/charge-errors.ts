@@ -2,7 +2,7 @@
 import type { ChargeRefusal, OnDemand } from '../../../charging/draft-charge.ts';
 import type { DecidedCharge } from '../../../charging/earlier-charges.ts';
 import { ApiError } from '../../../domain/errors.ts';
-import { wireId } from '../../../domain/ids.ts';
+import { NIL_UUID, wireId } from '../../../domain/ids.ts';
 import { asMicros, dollarsOf, formatDollars, type Micros } from '../../../domain/money.ts';
 import { CHARGEABLE, invalidAmount } from '../../amounts.ts';
 import type { Api } from '../../services.ts';
@@ -77,7 +77,8 @@ export function errorOnDemand(
     case 'spend_limit_reached':
       return refusalError(api, {
         kind: 'limit_reached',
-        budgetId: NO_BUDGET,
+        // The key may have no budget.
+        budgetId: NIL_UUID,
         scope: 'total',
         limitMicros: amountMicros,
         remainingMicros: asMicros(0),
@@ -93,9 +94,6 @@ export function errorOnDemand(
       });
   }
 }
-
-/** The key may have no budget. */
-const NO_BUDGET = '00000000-0000-0000-0000-000000000000';
 
 /** A 402 with a link to pay the shortfall. For a charge or hold, it also has the facts that ask for an approval. */
 export function insufficientBalance(

@@ -2,7 +2,7 @@
  * A batch in which some members are about holds. All of its members, charges included, are entries of one batcher, so
  * that those of a consumer are decided in the order of the request.
  */
-import { decided, prepareCharge } from '../../../charging/charge.ts';
+import { answerDecided, prepareCharge } from '../../../charging/charge.ts';
 import { releaseEntry } from '../../../charging/hold-entries.ts';
 import { settleInSlices, valueOf } from '../../../charging/map-in-slices.ts';
 import type { BatchMember } from '../../../schemas/charge-batches.ts';
@@ -52,7 +52,7 @@ async function prepare(api: Api, request: Request, member: AskedMember): Promise
       const { draft } = prepared;
       return async () => {
         const outcome = await api.entries.post({ ...draft, kind: 'charge' }, request);
-        return chargedMember(api, await decided(draft, outcome, request));
+        return chargedMember(api, await answerDecided(draft, outcome, request));
       };
     }
     case 'hold': {
