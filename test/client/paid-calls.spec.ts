@@ -35,6 +35,7 @@ const question = answer(200, { id: 'apr_1', status: 'pending' });
 
 /** A function in JavaScript that returns what is no amount. */
 const returns = (value: unknown) => () => value as number;
+const endless = () => new Promise<never>(() => {});
 
 async function service(...script: [Step, ...Step[]]) {
   const scripted = await ScriptedService.start(...script);
@@ -210,8 +211,6 @@ describe('client: paid calls that are settled', () => {
     assert.equal(errorIn(await call())?.['code'], 'billing_error');
     assert.deepEqual([ran.times, api.seen], [0, []]);
   });
-
-  const endless = () => new Promise<never>(() => {});
 
   it('hold nothing and end when their price takes longer than a call may', async () => {
     await using api = await service(held);

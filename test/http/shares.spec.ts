@@ -108,32 +108,30 @@ describe('the share of an account', () => {
     });
   }
 
+  const chargeOther = async () => {
+    const answer = await insistOn(() => charge(api, other, { amount: 0.000001 }));
+    bodyOf(answer, 201, ChargeReply);
+  };
+  const sendBatch = async (apiKey: string, count: number) => {
+    const charges = Array.from({ length: count }, () => ({
+      apiKey,
+      tool: 'search',
+      amount: 0.000001,
+    }));
+    return call(api, 'POST', '/v1/charges/batch', { key: account.developerKey, body: { charges } });
+  };
+
   it('has one batch of 1,000 in progress, and no other, while a developer with few charges charges', async () => {
-    const chargeOther = async () => {
-      const answer = await insistOn(() => charge(api, other, { amount: 0.000001 }));
-      bodyOf(answer, 201, ChargeReply);
-    };
-    const send = async (apiKey: string, count: number) => {
-      const charges = Array.from({ length: count }, () => ({
-        apiKey,
-        tool: 'search',
-        amount: 0.000001,
-      }));
-      return call(api, 'POST', '/v1/charges/batch', {
-        key: account.developerKey,
-        body: { charges },
-      });
-    };
     for (;;) {
       const locked = await holdConsumer(api.databaseUrl, account.consumerId);
       try {
         let isAnswered = false;
-        const first = send(account.consumerKey, 1_000);
+        const first = sendBatch(account.consumerKey, 1_000);
         await locked.waited(1, first);
         await chargeOther();
         // Again, because the first one may have waited for the locked row, and its batches are small for a second only.
         await chargeOther();
-        const second = send(other.consumerKey, 1).finally(() => (isAnswered = true));
+        const second = sendBatch(other.consumerKey, 1).finally(() => (isAnswered = true));
         // It would be answered as quickly as each of these.
         for (let n = 0; n < 5; n += 1) await chargeOther();
         const wasAnswered = isAnswered;

@@ -234,8 +234,8 @@ describe('events', () => {
     const deliveries = await client.query('select from farebox.webhook_deliveries');
     await deleteWebhookEndpoint(database, made.endpoint);
     const ids = (await told()).map(({ data }) => data['id']);
-    const expected = held.map((id) => wireId('hold', id));
-    assert.deepEqual(ids.toSorted(), expected.toSorted());
+    assert.equal(ids.length, 3);
+    assert.deepEqual(new Set(ids), new Set(held.map((id) => wireId('hold', id))));
     assert.equal(deliveries.rowCount, 3);
     assert.deepEqual(rows, [{ topic: 'webhook_endpoint', subject: made.endpoint.id }]);
   });
