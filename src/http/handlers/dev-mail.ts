@@ -1,5 +1,6 @@
 /** Shows mails that were kept instead of sent, if so configured. `npm start` uses this in place of a mail server. */
 import type { Middleware } from 'koa';
+import { isLoopback } from '../../console/origins.ts';
 import { ApiError } from '../../domain/errors.ts';
 import { listMails } from '../../store/console/mails.ts';
 import type { Api } from '../services.ts';
@@ -7,7 +8,11 @@ import { escapeHtml, respondPage } from './html-pages.ts';
 
 export function getDevMail(api: Api): Middleware {
   return async (ctx) => {
-    if (!api.config.mail.isKept) throw new ApiError('not_found', 'This path does not exist.');
+    // At another name, the page of a stranger whose name leads to this address could read the mails.
+    const isOurs =
+      isLoopback(ctx.hostname) || ctx.hostname === new URL(api.config.consoleUrl).hostname;
+    if (!api.config.mail.isKept || !isOurs)
+      throw new ApiError('not_found', 'This path does not exist.');
     const mails = await listMails(api.database);
     const shown = mails.map(
       ({ recipient, subject, body, createdAt }) =>

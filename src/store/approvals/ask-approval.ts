@@ -94,7 +94,7 @@ async function limitReachedBy(
     spend_key = ${spendKey} and asked_by = ${askedBy} and (asked_by = 'payer' or developer = ${developerNumber})`;
   const counts = await tx.one(sql.type(countsRow)`
     select count(*) filter (where ${ofKey}) as key,
-      count(*) filter (where budget = ${budget}) as budget,
+      count(*) filter (where budget is not distinct from ${budget}::int4) as budget,
       count(*) as account
     from farebox.approvals
     where account_id = ${accountId} and ${MAY_COUNT}

@@ -52,6 +52,20 @@ describe('questions to an owner', () => {
     assert.deepEqual(made, [...full, 0]);
   });
 
+  it('are at most 50 about a balance, no matter how many developers ask', async () => {
+    const account = await api.createAccount(1);
+    const asked = { apiKey: account.consumerKey, developerId: undefined };
+    const statuses: number[] = [];
+    for (let developers = 0; developers < KEYS; developers += 1) {
+      const developer = await api.createAccount(1);
+      for (let asks = 0; asks < ASKS_OF_KEY; asks += 1) {
+        const answer = await tryAsk(api, developer, developer.developerKey, 2 + asks, asked);
+        statuses.push(answer.status);
+      }
+    }
+    assert.equal(statuses.filter((status) => status === 201).length, ASKS_OF_BUDGET_MAX);
+  });
+
   it('are as few in an hour when each expires soon and new keys ask', async () => {
     const account = await api.createAccount(100);
     const { id: budgetId } = await makeBudget(api, account.consumerKey, { limit: 1 });
