@@ -22,13 +22,14 @@ describe('a console at another host', () => {
   });
   after(() => api?.stop());
 
+  const statusAt = async (host: string) => {
+    const request = get(`${api.url}/dev/mail`, { headers: { host } });
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
+    response.resume();
+    return response.statusCode;
+  };
+
   it('shows kept emails there and on loopback, but not at a host that a stranger points here', async () => {
-    const statusAt = async (host: string) => {
-      const request = get(`${api.url}/dev/mail`, { headers: { host } });
-      const [response] = (await once(request, 'response')) as [IncomingMessage];
-      response.resume();
-      return response.statusCode;
-    };
     for (const host of [HOST, 'localhost:1', '127.0.0.1', '[::1]:80']) {
       assert.equal(await statusAt(host), 200, host);
     }

@@ -33,8 +33,9 @@ describe('the last numbers of an account', () => {
   const byOwner = (path: string, body: object): Promise<Answer> =>
     call(api, 'POST', path, { headers, body });
 
+  const made = () => byOwner('/v1/budgets', { name: 'of the owner' });
+
   it('of budgets are kept from spend keys, and the very last ones from all keys', async () => {
-    const made = () => byOwner('/v1/budgets', { name: 'of the owner' });
     await numberBudget((await makeBudget(api, ofAccount)).id, BUDGETS_MAX / 2 - 1);
     assert.equal((await askBudget(api, delegate)).status, 201);
     assertError(await askBudget(api, delegate), 400, 'invalid_request');
