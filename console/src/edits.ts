@@ -5,8 +5,8 @@ export interface Edits<Fields> {
   /** What the form shows. */
   readonly draft: Fields;
   readonly edit: (fields: Partial<Fields>) => void;
-  /** After they have been saved. */
-  readonly forget: () => void;
+  /** After this was saved. What the user has typed since stays. */
+  readonly forget: (sent: Fields) => void;
 }
 
 export function useEdits<Fields extends object>(saved: Fields): Edits<Fields> {
@@ -14,6 +14,12 @@ export function useEdits<Fields extends object>(saved: Fields): Edits<Fields> {
   return {
     draft: { ...saved, ...edits },
     edit: (fields) => setEdits((before) => ({ ...before, ...fields })),
-    forget: () => setEdits({}),
+    forget: (sent) =>
+      setEdits(
+        (before) =>
+          Object.fromEntries(
+            Object.entries(before).filter(([name, value]) => value !== sent[name as keyof Fields]),
+          ) as Partial<Fields>,
+      ),
   };
 }

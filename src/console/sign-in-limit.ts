@@ -82,11 +82,11 @@ export function signInLimit({
       const counted = await emailOf(ctx);
       const email = counted ?? (await emailOfCode(ctx));
       if (email === undefined) return;
+      if (path === SET_UP_PATH && (await stateOf(email)) === null)
+        throw new APIError('BAD_REQUEST', NO_PASSWORD);
       const name = counted === undefined ? undefined : await nameOf(ctx, counted);
       if (name === undefined || (await count(name, WINDOW_MINUTES)) <= ATTEMPTS_MAX) {
-        const state = await stateOf(email);
-        if (path === SET_UP_PATH && state === null) throw new APIError('BAD_REQUEST', NO_PASSWORD);
-        tried.set(ctx.context, { email, name, state });
+        tried.set(ctx.context, { email, name, state: await stateOf(email) });
         return;
       }
       onFailed({ by: path, status: 429, client: clientOf(headers) });

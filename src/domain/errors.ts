@@ -19,7 +19,7 @@ export const ERRORS = {
   refund_exceeds_charge: [400, 'The refund exceeds what is left of the charge; see `refundable`.'],
   unknown_tool: [
     400,
-    'The tool is not registered, and the charge has no amount or you have charged too many unregistered names. Register the tool with a price, or send an amount.',
+    'The tool is not registered. Register it with a price. Or send an amount, unless you have charged the maximum number of unregistered names.',
   ],
   tool_archived: [
     400,
@@ -27,7 +27,7 @@ export const ERRORS = {
   ],
   too_many_approvals: [
     400,
-    'This key, budget or account has asked for too many approvals. Try again in an hour, or once the owner has decided.',
+    'This key, budget, balance or account has too many requests for approval. Try again in an hour, or once the owner has decided.',
   ],
   too_many_tools: [400, 'The account already has the maximum number of registered tools.'],
   invalid_api_key: [

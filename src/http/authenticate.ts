@@ -87,28 +87,21 @@ export function ownerInMemory(keys: KeysInMemory, request: IncomingMessage): Key
   return keys.peek(hashOfKey(key));
 }
 
-const CONSUMER_KEY =
-  'The consumer key is missing, invalid or revoked. Send an active one: Authorization: Bearer <consumer key>.';
 const REFUSALS: Readonly<Record<KeyRole, [ErrorCode, string]>> = {
-  consumer: ['invalid_api_key', CONSUMER_KEY],
-  either: ['invalid_api_key', CONSUMER_KEY],
-  payer: [
-    'invalid_api_key',
-    'The key is missing, invalid or revoked. Send an active consumer key or spend key: Authorization: Bearer <key>.',
-  ],
-  asker: [
-    'invalid_api_key',
-    'The key is missing, invalid or revoked. Send an active consumer, spend or developer key: Authorization: Bearer <key>.',
-  ],
-  developer: [
-    'invalid_secret_key',
-    'The developer key is missing, invalid or revoked. Send an active one: Authorization: Bearer <developer key>.',
-  ],
+  consumer: ['invalid_api_key', needs('consumer key', '<consumer key>')],
+  either: ['invalid_api_key', needs('consumer key or developer key')],
+  payer: ['invalid_api_key', needs('consumer key or spend key')],
+  asker: ['invalid_api_key', needs('consumer key, spend key or developer key')],
+  developer: ['invalid_secret_key', needs('developer key', '<developer key>')],
   legacy: [
     'invalid_api_key',
-    'The legacy key is missing, invalid or revoked. Send an active one: X-Service-Key: <key>.',
+    'This request needs an active legacy key. Send X-Service-Key: <key>.',
   ],
 };
+
+function needs(kind: string, key = '<key>'): string {
+  return `This request needs an active ${kind}. Send Authorization: Bearer ${key}.`;
+}
 
 /** A request with a key is authenticated by the key; its cookies are ignored. */
 function isBySession(

@@ -1,5 +1,6 @@
 /** Transactions of commands that read every charge, which take as long as that takes. */
-import { sql, type Transaction } from './database.ts';
+import { Type } from 'typebox';
+import { row, sql, type Fragment, type Transaction } from './database.ts';
 
 /**
  * No limit for a statement of this transaction, as long as this process lives: when it ends, PostgreSQL gives
@@ -14,4 +15,17 @@ export async function takesLong(tx: Transaction): Promise<void> {
       inner.query(sql.typeAlias('nothing')`set local client_connection_check_interval = '1s'`),
     )
     .catch(() => {});
+}
+
+const settingRow = row(Type.Object({ setting: Type.String() }));
+
+/** Runs a statement that waits for a lock as long as another command takes. Later ones wait as usual. */
+export async function waitLong(tx: Transaction, locking: Fragment): Promise<void> {
+  await takesLong(tx);
+  const usual = await tx.oneFirst(sql.type(settingRow)`
+    select current_setting('lock_timeout') as setting
+  `);
+  await tx.query(sql.typeAlias('nothing')`set local lock_timeout = 0`);
+  await tx.query(sql.typeAlias('nothing')`${locking}`);
+  await tx.query(sql.typeAlias('nothing')`select set_config('lock_timeout', ${usual}, true)`);
 }

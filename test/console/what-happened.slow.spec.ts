@@ -57,7 +57,9 @@ describe('the console says', () => {
     const release = await holdBack('**/v1/approvals?*');
     await decide(api, account.consumerKey, asked.id, 'deny');
     await button('Allow once').click();
-    const refusal = page.getByText(/^The approval was already decided \(`deny`\) at .+\.$/);
+    const refusal = page.getByText(
+      /^The approval was already decided at .+\. The decision: deny\.$/,
+    );
     await refusal.first().waitFor();
     release();
     await button('Allow once').waitFor({ state: 'detached' });

@@ -89,7 +89,7 @@ describe('the message of a refusal', () => {
     const body = { apiKey: account.consumerKey, tool: 'search', amount: 1 };
     assert.equal(
       messageOf(await call(api, 'POST', '/v1/charges', { body })),
-      'The developer key is missing, invalid or revoked. Send an active one: Authorization: Bearer <developer key>.',
+      'This request needs an active developer key. Send Authorization: Bearer <developer key>.',
     );
   });
 

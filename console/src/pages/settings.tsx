@@ -64,13 +64,13 @@ function ReturnUrlForm({ saved }: { readonly saved: string }) {
   const { draft, edit, forget } = useEdits({ url: saved });
   const queries = useQueryClient();
   const save = useMutation({
-    mutationFn: () => {
-      const changes = changesOf(bodyOf(saved), bodyOf(draft.url));
+    mutationFn: (sent: typeof draft) => {
+      const changes = changesOf(bodyOf(saved), bodyOf(sent.url));
       return write<Developer>('/v1/developer', changes, { method: 'PATCH' });
     },
-    onSuccess: async (answer) => {
+    onSuccess: async (answer, sent) => {
       await showAnswer(queries, ['developer'], answer);
-      forget();
+      forget(sent);
       notifications.show({ message: 'Saved.' });
     },
   });
@@ -78,7 +78,7 @@ function ReturnUrlForm({ saved }: { readonly saved: string }) {
     <form
       onSubmit={(event) => {
         event.preventDefault();
-        save.mutate();
+        save.mutate(draft);
       }}
     >
       <Group align="flex-end" gap="sm">

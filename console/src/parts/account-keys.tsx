@@ -47,13 +47,13 @@ function SettingsForm({ now }: { readonly now: AccountKeys }) {
   const { draft, edit, forget } = useEdits(draftOf(now));
   const queries = useQueryClient();
   const save = useMutation({
-    mutationFn: () => {
-      const changes = changesOf(bodyOf(draftOf(now)), bodyOf(draft));
+    mutationFn: (sent: typeof draft) => {
+      const changes = changesOf(bodyOf(draftOf(now)), bodyOf(sent));
       return write<AccountKeys>('/v1/account-keys', changes, { method: 'PATCH' });
     },
-    onSuccess: async (saved) => {
+    onSuccess: async (saved, sent) => {
       await showAnswer(queries, ['account-keys'], saved);
-      forget();
+      forget(sent);
       notifications.show({ message: 'Saved. It applies within a second.' });
     },
   });
@@ -61,7 +61,7 @@ function SettingsForm({ now }: { readonly now: AccountKeys }) {
     <form
       onSubmit={(event) => {
         event.preventDefault();
-        save.mutate();
+        save.mutate(draft);
       }}
     >
       <Stack gap="md">

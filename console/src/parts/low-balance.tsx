@@ -27,16 +27,16 @@ function ThresholdForm({ now }: { readonly now: LowBalance }) {
   const { draft, edit, forget } = useEdits({ threshold: saved });
   const queries = useQueryClient();
   const save = useMutation({
-    mutationFn: () => {
-      const asked = draft.threshold.trim();
+    mutationFn: (sent: typeof draft) => {
+      const asked = sent.threshold.trim();
       // What is shown may be older than what another tab has saved.
       if (asked === saved) return read<LowBalance>('/v1/low-balance');
       const body = { threshold: asked === '' ? null : asked };
       return write<LowBalance>('/v1/low-balance', body, { method: 'PATCH' });
     },
-    onSuccess: async (answer) => {
+    onSuccess: async (answer, sent) => {
       await showAnswer(queries, ['low-balance'], answer);
-      forget();
+      forget(sent);
       notifications.show({ message: 'Saved.' });
     },
   });
@@ -44,7 +44,7 @@ function ThresholdForm({ now }: { readonly now: LowBalance }) {
     <form
       onSubmit={(event) => {
         event.preventDefault();
-        save.mutate();
+        save.mutate(draft);
       }}
     >
       <Stack gap="md">

@@ -35,7 +35,7 @@ export interface Ask extends ConsumerRef, Omit<Refusing, 'code'> {
 
 export type AskResult =
   | { readonly kind: 'asked' | 'known'; readonly approval: Approval }
-  | { readonly kind: 'too_many'; readonly of: 'key' | 'budget' | 'account' };
+  | { readonly kind: 'too_many'; readonly of: 'key' | 'budget' | 'balance' | 'account' };
 
 /** A request waits for a week at most, and its answer counts for one more day. A day is left for slow transactions. */
 const COUNTS_FOR_DAYS = 9;
@@ -87,21 +87,22 @@ async function findSame(tx: Transaction, ask: Ask): Promise<string | null> {
 async function limitReachedBy(
   tx: Transaction,
   { accountId, spendKey, developerNumber, askedBy, budget }: Ask,
-): Promise<'key' | 'budget' | 'account' | undefined> {
+): Promise<'key' | 'budget' | 'balance' | 'account' | undefined> {
   // Developers that see a key are counted one by one, and apart from its holder, so that none of them uses up
   // the limit.
   const ofKey = sql.fragment`
     spend_key = ${spendKey} and asked_by = ${askedBy} and (asked_by = 'payer' or developer = ${developerNumber})`;
   const counts = await tx.one(sql.type(countsRow)`
     select count(*) filter (where ${ofKey}) as key,
-      count(*) filter (where budget is not distinct from ${budget}::int4) as budget,
+      count(*) filter (where budget is not distinct from ${budget}::int4
+        and (budget is not null or asked_by = ${askedBy})) as budget,
       count(*) as account
     from farebox.approvals
     where account_id = ${accountId} and ${MAY_COUNT}
       and (status = 'pending' or created_at > now() - interval '1 hour')
   `);
   if (counts.key >= ASKS_OF_KEY_MAX) return 'key';
-  if (counts.budget >= ASKS_OF_BUDGET_MAX) return 'budget';
+  if (counts.budget >= ASKS_OF_BUDGET_MAX) return budget === null ? 'balance' : 'budget';
   return counts.account >= ASKS_OF_ACCOUNT_MAX ? 'account' : undefined;
 }
 

@@ -6,7 +6,7 @@ import { Type } from 'typebox';
 import { asMicros, type Micros } from '../../domain/money.ts';
 import type { ConsumerRef } from '../balance/consumers.ts';
 import { nullable, row, sql, timestampOf, type Connection, type Transaction } from '../database.ts';
-import { takesLong } from '../long-transaction.ts';
+import { waitLong } from '../long-transaction.ts';
 
 /** The end of the archived time; -infinity when no month is archived. */
 export const ARCHIVED_BEFORE = sql.fragment`coalesce(
@@ -18,17 +18,9 @@ export const ARCHIVED_BEFORE = sql.fragment`coalesce(
 const ARCHIVE_LOCK = sql.fragment`hashtext('farebox.archive')`;
 
 /** Waits as long as an archive or a rebuild of another command takes. */
-export async function lockArchive(tx: Transaction): Promise<void> {
-  await takesLong(tx);
-  const usual = await tx.oneFirst(sql.type(settingRow)`
-    select current_setting('lock_timeout') as setting
-  `);
-  await tx.query(sql.typeAlias('nothing')`set local lock_timeout = 0`);
-  await tx.query(sql.typeAlias('nothing')`select pg_advisory_xact_lock(${ARCHIVE_LOCK})`);
-  await tx.query(sql.typeAlias('nothing')`select set_config('lock_timeout', ${usual}, true)`);
+export function lockArchive(tx: Transaction): Promise<void> {
+  return waitLong(tx, sql.fragment`select pg_advisory_xact_lock(${ARCHIVE_LOCK})`);
 }
-
-const settingRow = row(Type.Object({ setting: Type.String() }));
 
 const clockRow = row(Type.Object({ nowMs: Type.Integer(), archivedBeforeMs: Type.Integer() }));
 const endRow = row(Type.Object({ endMs: nullable(Type.Integer()) }));

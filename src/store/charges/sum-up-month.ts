@@ -7,7 +7,7 @@ import { Type } from 'typebox';
 import { NIL_UUID } from '../../domain/ids.ts';
 import { row, sql, type Database, type Fragment, type Transaction } from '../database.ts';
 import { paidByTopUps } from '../earnings/top-up-attribution.ts';
-import { takesLong } from '../long-transaction.ts';
+import { waitLong } from '../long-transaction.ts';
 import { lockArchive } from './archived.ts';
 import { isOfKey, spendKeyOf } from './charge-origin.ts';
 
@@ -69,6 +69,7 @@ export async function isStill(
   { day }: ClosedMonth,
   begunAt: string,
 ): Promise<boolean> {
+  await takeTurn(tx);
   return tx.oneFirst(sql.type(stillRow)`
     select exists (
       select from ${progress} where month = ${day} and begun_at::text = ${begunAt}
@@ -109,8 +110,8 @@ async function begin(database: Database, { day }: ClosedMonth): Promise<void> {
  * Taken before the month's table is locked, so that a process that archives the month waits for this transaction, or
  * makes it wait here. The next statement sees what others did meanwhile.
  */
-async function takeTurn(tx: Transaction): Promise<void> {
-  await tx.query(sql.typeAlias('nothing')`select from ${progress} for update`);
+function takeTurn(tx: Transaction): Promise<void> {
+  return waitLong(tx, sql.fragment`select from ${progress} for update`);
 }
 
 /** Returns the number of its charges; 0 when none is left. Refunds are not counted: they keep their own rows. */
@@ -170,7 +171,6 @@ async function sumUpStep(
 /** When the sums were begun, if they are of the charges that are there now. Otherwise they are dropped. */
 async function findWhole(database: Database, { name }: ClosedMonth): Promise<string | null> {
   return database.transaction(async (tx) => {
-    await takesLong(tx);
     await takeTurn(tx);
     const begunAt = await tx.oneFirst(sql.type(wholeRow)`
       select (

@@ -153,7 +153,7 @@ function errorOf(result: Exclude<Decided, { kind: 'decided' }>): ApiError {
         'approval_closed',
         status === 'expired'
           ? `The approval expired at ${expiresAt}.`
-          : `The approval was already decided (\`${decision ?? ''}\`) at ${decidedAt ?? ''}.`,
+          : `The approval was already decided at ${decidedAt ?? ''}. The decision: ${decision ?? ''}.`,
         { facts: { status } },
       );
     }
