@@ -19,13 +19,24 @@ export async function takesLong(tx: Transaction): Promise<void> {
 
 const settingRow = row(Type.Object({ setting: Type.String() }));
 
-/** Runs a statement that waits for a lock as long as another command takes. Later ones wait as usual. */
-export async function waitLong(tx: Transaction, locking: Fragment): Promise<void> {
-  await takesLong(tx);
+/** Waits for the locks of `work` as long as given, in milliseconds, 0 for no limit; for later ones as usual. */
+export async function withLockTimeout(
+  tx: Transaction,
+  timeoutMs: number,
+  work: () => Promise<unknown>,
+): Promise<void> {
   const usual = await tx.oneFirst(sql.type(settingRow)`
     select current_setting('lock_timeout') as setting
   `);
-  await tx.query(sql.typeAlias('nothing')`set local lock_timeout = 0`);
-  await tx.query(sql.typeAlias('nothing')`${locking}`);
-  await tx.query(sql.typeAlias('nothing')`select set_config('lock_timeout', ${usual}, true)`);
+  const setTimeoutTo = (setting: string) =>
+    tx.query(sql.typeAlias('nothing')`select set_config('lock_timeout', ${setting}, true)`);
+  await setTimeoutTo(`${timeoutMs}ms`);
+  await work();
+  await setTimeoutTo(usual);
+}
+
+/** Runs a statement that waits for a lock as long as another command takes. */
+export async function waitLong(tx: Transaction, locking: Fragment): Promise<void> {
+  await takesLong(tx);
+  await withLockTimeout(tx, 0, () => tx.query(sql.typeAlias('nothing')`${locking}`));
 }

@@ -29,7 +29,7 @@ function ThresholdForm({ now }: { readonly now: LowBalance }) {
   const save = useMutation({
     mutationFn: (sent: typeof draft) => {
       const asked = sent.threshold.trim();
-      // What is shown may be older than what another tab has saved.
+      // Another tab may have saved a newer threshold.
       if (asked === saved) return read<LowBalance>('/v1/low-balance');
       const body = { threshold: asked === '' ? null : asked };
       return write<LowBalance>('/v1/low-balance', body, { method: 'PATCH' });

@@ -16,7 +16,7 @@ import {
   listOldPartitions,
   type UnsettledHolds,
 } from '../holds/archive-holds.ts';
-import { takesLong } from '../long-transaction.ts';
+import { takesLong, withLockTimeout } from '../long-transaction.ts';
 import { lockArchive } from './archived.ts';
 import { monthTable } from './month-partition.ts';
 import { CHARGES_PER_STEP, isStill, keepFigures, sumUp, type ClosedMonth } from './sum-up-month.ts';
@@ -57,7 +57,6 @@ export type ArchiveResult =
    */
   | { readonly kind: 'busy' };
 
-const settingRow = row(Type.Object({ setting: Type.String() }));
 const nameRow = row(Type.Object({ month: Type.String() }));
 const unsettledRow = row(Type.Object({ rest: Type.Boolean(), tail: Type.Boolean() }));
 
@@ -175,18 +174,13 @@ async function findOldestMonth(tx: Transaction): Promise<string | null> {
  * waits for this lock.
  */
 async function keepVacuumAway(tx: Transaction, partitions: readonly string[]): Promise<void> {
-  const usual = await tx.oneFirst(sql.type(settingRow)`
-    select current_setting('lock_timeout') as setting
-  `);
-  const setLockTimeout = (setting: string) =>
-    tx.query(sql.typeAlias('nothing')`select set_config('lock_timeout', ${setting}, true)`);
-  await setLockTimeout(`${VACUUM_WAIT_MS}ms`);
-  for (const name of partitions) {
-    await tx.query(sql.typeAlias('nothing')`
-      lock table ${sql.identifier(['farebox', name])} in share update exclusive mode
-    `);
-  }
-  await setLockTimeout(usual);
+  await withLockTimeout(tx, VACUUM_WAIT_MS, async () => {
+    for (const name of partitions) {
+      await tx.query(sql.typeAlias('nothing')`
+        lock table ${sql.identifier(['farebox', name])} in share update exclusive mode
+      `);
+    }
+  });
 }
 
 /** The minutes by which lists find the charges of a tool. */
