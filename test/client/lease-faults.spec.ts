@@ -7,6 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Farebox, type FareboxError, type LeaseOptions, type SettledCall } from '@farebox/client';
 import { Compile } from 'typebox/compile';
 import { Metadata } from '../../src/schemas/charges.ts';
+import { closeSettled } from '../support/lease-requests.ts';
 import { until } from '../support/stack.ts';
 import {
   EXPIRES_IN,
@@ -67,7 +68,7 @@ describe('client: leases and faults', () => {
     });
     const lease = ending(await farebox.lease({ ...options, amount: 100 }));
     for (let call = 0; call < 2_000; call += 1) lease.charge({ tool: 'search' });
-    assert.deepEqual(await lease.close({ timeoutMs: 60_000 }), { unsettled: [] });
+    await closeSettled(lease);
     assert.deepEqual(
       sent.map(({ entries, final }) => [entries.length, final ?? false]),
       [
@@ -194,7 +195,7 @@ describe('client: leases and faults', () => {
     assert.ok(bad && !bad.paid);
     assert.equal(bad.code, 'invalid_request');
     assert.equal(lease.charge({ tool: 'search' }).sequence, 6);
-    assert.deepEqual(await lease.close(), { unsettled: [] });
+    await closeSettled(lease);
   });
 
   for (const [status, code] of [
@@ -230,7 +231,7 @@ describe('client: leases and faults', () => {
     await writeFile(journal, text);
     const lease = await farebox.lease({ ...options, journal });
     await lease.charge({ tool: 'search' });
-    assert.deepEqual(await lease.close(), { unsettled: [] });
+    await closeSettled(lease);
     assert.deepEqual(
       settled.map((call) => [call.leaseId, call.sequence, !call.paid && call.code]),
       [
@@ -340,7 +341,7 @@ describe('client: leases and faults', () => {
     await until(() => keys.size === 2);
     await settling;
     lease.charge({ tool: 'search' });
-    assert.deepEqual(await lease.close(), { unsettled: [] });
+    await closeSettled(lease);
     const takes = service.seen.filter(({ path }) => path === '/v1/leases').length;
     assert.deepEqual([takes, fence, settled.length], [1, 3, 2]);
     assert.ok(settled.every(({ paid }) => paid));
@@ -433,7 +434,7 @@ describe('client: leases and faults', () => {
       lease.charge({ tool: 'search' });
       await until(() => settled.length === 1);
       assert.deepEqual(sequencesPaid(), [[1, true]]);
-      assert.deepEqual(await lease.close(), { unsettled: [] });
+      await closeSettled(lease);
     });
   }
 

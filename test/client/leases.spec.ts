@@ -10,7 +10,7 @@ import { proveBooks } from '../support/books.ts';
 import { showBudget } from '../support/budget-requests.ts';
 import { endAll } from '../support/end-all.ts';
 import { startFaultyLine } from '../support/faulty-line.ts';
-import { makeLeasable, takeLease } from '../support/lease-requests.ts';
+import { closeSettled, makeLeasable, takeLease } from '../support/lease-requests.ts';
 import { until } from '../support/stack.ts';
 
 const TOOLS = [{ name: 'search', price: '0.02' }];
@@ -71,7 +71,7 @@ describe('client: leases', () => {
       const { valid, charge } = await farebox.verifyReceipt(each.receipt);
       assert.deepEqual([valid, charge?.id, charge?.amount], [true, each.id, each.amount]);
     }
-    await lease.close();
+    await closeSettled(lease);
     assert.equal(raised(() => lease.charge({ tool: 'search' })).code, 'lease_closed');
     assert.equal((await showBudget(api, account.consumerKey, budgetId)).used, 0.025);
   });
@@ -96,7 +96,7 @@ describe('client: leases', () => {
       }
     };
     await Promise.all(leases.map(spendAll));
-    await Promise.all(leases.map((lease) => lease.close()));
+    await Promise.all(leases.map(closeSettled));
     await until(() => settled.length === decided);
     assert.ok(settled.every(({ paid }) => paid));
     const { used } = await showBudget(api, account.consumerKey, budgetId);
@@ -110,7 +110,7 @@ describe('client: leases', () => {
     await farebox.charge({ apiKey: spendKey, tool: 'search', amount: 4 });
     const lease = await farebox.lease({ ...optionsFor(spendKey), amount: 3 });
     assert.equal(lease.remaining, 1);
-    await lease.close();
+    await closeSettled(lease);
   });
 
   it('give back a rest that covers no tool, for a lease that does', async () => {
@@ -129,7 +129,7 @@ describe('client: leases', () => {
         }
       });
     }
-    assert.deepEqual(await lease.close(), { unsettled: [] });
+    await closeSettled(lease);
     assert.deepEqual(
       settled.map(({ paid }) => paid),
       [true, true, true, true, true],
@@ -162,11 +162,11 @@ describe('client: leases', () => {
       Array.from({ length: 40 }, (_, n) => n + 1),
     );
     assert.match(await readFile(journal, 'utf8'), /"sequence":40,/);
-    await lease.close();
+    await closeSettled(lease);
     await until(() => settled.length === 42);
     assert.ok(settled.every(({ paid }) => paid));
     const again = await farebox.lease({ ...optionsFor(spendKey), journal });
-    await again.close();
+    await closeSettled(again);
     assert.equal(settled.length, 42);
   });
 
@@ -181,7 +181,7 @@ describe('client: leases', () => {
       await assert.rejects(farebox.lease({ ...optionsFor(spendKey), journal: path }), TypeError);
     }
     await lease.charge({ tool: 'search' });
-    await lease.close();
+    await closeSettled(lease);
     assert.deepEqual(
       settled.map(({ paid, sequence }) => [paid, sequence]),
       [
@@ -190,7 +190,7 @@ describe('client: leases', () => {
       ],
     );
     const next = await farebox.lease({ ...optionsFor(spendKey), journal: link });
-    await next.close();
+    await closeSettled(next);
   });
 
   it('refuse metadata that JSON cannot express, and settle the other calls', async () => {
@@ -206,7 +206,7 @@ describe('client: leases', () => {
     lease.charge({ tool: 'search', metadata: changed as { call: string } });
     changed['call'] = circular;
     lease.charge({ tool: 'search' });
-    assert.deepEqual(await lease.close(), { unsettled: [] });
+    await closeSettled(lease);
     assert.deepEqual(
       settled.map(({ paid, sequence }) => [paid, sequence]),
       [
@@ -234,7 +234,7 @@ describe('client: leases', () => {
     await lease.charge({ tool: 'search' });
     const text = await readFile(journal, 'utf8');
     assert.deepEqual(text.match(/"sequence":\d+/g), ['"sequence":1', '"sequence":3']);
-    await lease.close();
+    await closeSettled(lease);
     assert.equal(settled.length, 2);
   });
 
@@ -256,7 +256,7 @@ describe('client: leases', () => {
       // It takes a lease of its own.
       await until(() => lease.remaining > 0);
       lease.charge({ tool: 'search' });
-      await lease.close();
+      await closeSettled(lease);
       await until(() => settled.length === 2);
       assert.ok(settled[1]?.paid);
     });
@@ -311,7 +311,7 @@ describe('client: leases', () => {
       );
       const next = await farebox.lease({ ...optionsFor(spendKey), journal });
       await until(() => settled.length === 1);
-      assert.deepEqual(await next.close(), { unsettled: [] });
+      await closeSettled(next);
       assert.equal((await showBudget(api, account.consumerKey, budgetId)).used, 0.045);
       await line.stop();
     });

@@ -59,7 +59,7 @@ export async function agentHarnessOf(stack: Stack) {
     },
 
     async grantNow(id: string): Promise<Grant> {
-      return bodyOf(await this.get(`/grant/${id}`), 200, GrantReply);
+      return bodyOf(await insistOn(() => this.get(`/grant/${id}`)), 200, GrantReply);
     },
 
     /** With its own grant; in the state of the API's answer. */
@@ -76,7 +76,7 @@ export async function agentHarnessOf(stack: Stack) {
     },
 
     async invocationNow(id: string): Promise<Invocation> {
-      return bodyOf(await this.get(`/invoke/${id}`), 200, InvocationReply);
+      return bodyOf(await insistOn(() => this.get(`/invoke/${id}`)), 200, InvocationReply);
     },
 
     /** In its state after the end. */

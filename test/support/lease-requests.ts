@@ -1,4 +1,6 @@
 /** Requests about leases, as tests make them. */
+import assert from 'node:assert/strict';
+import type { Lease } from '@farebox/client';
 import type { Client } from 'pg';
 import type { Static } from 'typebox';
 import { uuidOf } from '../../src/domain/ids.ts';
@@ -7,7 +9,7 @@ import { withClient } from '../../src/store/with-client.ts';
 import type { TestAccount } from './accounts.ts';
 import { makeBudget, makeKey } from './budget-requests.ts';
 import { bodyOf, call, type Answer } from './http.ts';
-import { until } from './stack.ts';
+import { until, UNTIL_TIMEOUT_MS } from './stack.ts';
 
 type Server = { readonly url: string };
 type Body = Readonly<Record<string, unknown>>;
@@ -120,6 +122,11 @@ export async function showLease(
   id: string,
 ): Promise<Static<typeof LeaseReply>> {
   return bodyOf(await call(server, 'GET', `/v1/leases/${id}`, { key }), 200, LeaseReply);
+}
+
+/** Waits until every call is settled, for longer than a program that ends: a busy machine answers late. */
+export async function closeSettled(lease: Pick<Lease, 'close'>): Promise<void> {
+  assert.deepEqual(await lease.close({ timeoutMs: UNTIL_TIMEOUT_MS }), { unsettled: [] });
 }
 
 /** So many more open leases of the same key, each with the same amount. */

@@ -95,7 +95,7 @@ function unique(): string {
 }
 
 /** Long enough for a busy machine; a condition that is true sooner is noticed sooner. */
-const UNTIL_TIMEOUT_MS = 300_000;
+export const UNTIL_TIMEOUT_MS = 300_000;
 /** For `startChild`: a busy machine may take long to start a process, and to end one in order. */
 export const PATIENTLY = { readyTimeoutMs: UNTIL_TIMEOUT_MS, stopTimeoutMs: UNTIL_TIMEOUT_MS };
 const INTERVAL_MS_MIN = 25;
