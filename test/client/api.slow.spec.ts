@@ -168,7 +168,7 @@ describe('client: against the API', () => {
       secretKey,
       baseUrl: api.current.url,
       timeoutMs: 3_000,
-      maxRetries: 40,
+      maxRetries: 1_000,
       coalesce: false,
     });
     const charges: Charge[] = [];

@@ -109,7 +109,7 @@ describe('client: concurrent charges against the API', () => {
       secretKey: account.developerKey,
       baseUrl: url,
       timeoutMs: 3_000,
-      maxRetries: 40,
+      maxRetries: 1_000,
     });
     const charges: Charge[] = [];
     const callers = Array.from({ length: CONCURRENT }, async () => {
