@@ -6,12 +6,12 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { Type } from 'typebox';
-import { createHoldActivities } from '../../../activities/holds.ts';
-import { createPartitionActivities } from '../../../activities/partitions.ts';
-import { createReconciliationActivities } from '../../../activities/reconciliation.ts';
-import { createRollupActivities } from '../../../activities/rollups.ts';
+import { createPartitionActivities } from '../../../activities/ensure-partitions.ts';
+import { createHoldActivities } from '../../../activities/expire-holds.ts';
+import { createReconciliationActivities } from '../../../activities/reconcile-top-ups.ts';
+import { createTopUpReversalActivities } from '../../../activities/reversals.ts';
+import { createRollupActivities } from '../../../activities/roll-up-earnings.ts';
 import { createTopUpPaymentActivities } from '../../../activities/top-up-payments.ts';
-import { createTopUpReversalActivities } from '../../../activities/top-up-reversals.ts';
 import { createTopUpActivities } from '../../../activities/top-ups.ts';
 import { wireId } from '../../../src/domain/ids.ts';
 import type { Verdict } from '../../../src/domain/verdict.ts';
