@@ -1,13 +1,13 @@
 /** The rows of the table of routes for receipts. */
-import { PublicKeysReply, PublicReceiptBody, PublicReceiptReply } from '../schemas/receipts.ts';
-import { ReceiptKeysReply, VerifyBody, VerifyReply } from '../schemas/receipts.ts';
-import { get, open, post, type Endpoint } from './endpoint.ts';
+import { PublicKeysReply, PublicReceiptBody, PublicReceiptReply } from '../../schemas/receipts.ts';
+import { ReceiptKeysReply, VerifyBody, VerifyReply } from '../../schemas/receipts.ts';
+import { get, open, post, type Endpoint } from '../endpoint.ts';
 import {
   getPublicKeys,
   getReceiptKeys,
   postPublicReceipt,
   verifyReceipt,
-} from './handlers/charges/receipts.ts';
+} from '../handlers/charges/receipts.ts';
 
 export const RECEIPT_ENDPOINTS: readonly Endpoint[] = [
   post('/v1/receipts/verify', {
