@@ -11,7 +11,7 @@ import {
   InvocationReply,
 } from '../../schemas/invocations.ts';
 import { Id } from '../../schemas/shapes.ts';
-import { act, get, post, type Endpoint } from '../endpoint.ts';
+import type { Endpoint } from '../endpoint.ts';
 import { postAgent, postIntentPreview, postResolve } from '../handlers/agents/agents.ts';
 import { getGrant, postGrant, postGrantRevocation } from '../handlers/agents/grants.ts';
 import { getInvocationReceipt } from '../handlers/agents/invocation-receipts.ts';
@@ -20,6 +20,8 @@ import {
   INVOCATION_BYTES_MAX,
   postInvocation,
 } from '../handlers/agents/invocations.ts';
+import { get } from '../read-endpoints.ts';
+import { act, post } from '../write-endpoints.ts';
 
 const grantParams = { id: Id('grant', 'The id of the grant.') };
 const invocationParams = { id: Id('invocation', 'The id of the invocation.') };

@@ -6,7 +6,7 @@ import { CloseBudgetBody, SpendKeyBody, SpendKeysReply } from '../../schemas/bud
 import { NewKeyReply } from '../../schemas/keys.ts';
 import { BudgetRefusalsReply, RefusalsQuery } from '../../schemas/refusals.ts';
 import { Id, PageQuery } from '../../schemas/shapes.ts';
-import { csv, get, patch, post, type Endpoint } from '../endpoint.ts';
+import type { Endpoint } from '../endpoint.ts';
 import {
   getBudget,
   getBudgets,
@@ -17,6 +17,8 @@ import {
 import { getSpendKeys, postSpendKey } from '../handlers/budgets/spend-keys.ts';
 import { exportBudgetUsage, getBudgetUsage } from '../handlers/budgets/usage.ts';
 import { getBudgetRefusals } from '../handlers/refusals/refusals.ts';
+import { csv, get } from '../read-endpoints.ts';
+import { patch, post } from '../write-endpoints.ts';
 
 const budgetParams = { id: Id('budget', 'The id of the budget.') };
 

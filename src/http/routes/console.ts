@@ -21,7 +21,7 @@ import { OperatorChargesReply, OperatorHoldsReply } from '../../schemas/operator
 import { OperatorStatusReply, OperatorTopUpsReply } from '../../schemas/operators.ts';
 import { TopUpRefundBody, TopUpRefundReply } from '../../schemas/operators.ts';
 import { Id, PageQuery } from '../../schemas/shapes.ts';
-import { act, get, patch, post, type Endpoint } from '../endpoint.ts';
+import type { Endpoint } from '../endpoint.ts';
 import { getAccountKeys, patchAccountKeys } from '../handlers/accounts/account-keys.ts';
 import { getKeys, getSession, postKey } from '../handlers/accounts/keys.ts';
 import { postKeyRevocation, postKeyRoll } from '../handlers/accounts/keys.ts';
@@ -49,6 +49,8 @@ import {
   postConsent,
   postConsentWithdrawal,
 } from '../handlers/top-ups/consent.ts';
+import { get } from '../read-endpoints.ts';
+import { act, patch, post } from '../write-endpoints.ts';
 
 const accountParams = { id: Id('account', 'The id of the account.') };
 const keyParams = { id: Id('key', 'The id of the key.') };

@@ -7,7 +7,7 @@ import { NewWebhookEndpointReply, RolledSecretReply } from '../../schemas/webhoo
 import { RollSecretBody, WebhookEndpointBody } from '../../schemas/webhook-endpoints.ts';
 import { WebhookEndpointChanges, WebhookEndpointReply } from '../../schemas/webhook-endpoints.ts';
 import { WebhookEndpointsReply } from '../../schemas/webhook-endpoints.ts';
-import { act, get, patch, post, remove, type Endpoint } from '../endpoint.ts';
+import type { Endpoint } from '../endpoint.ts';
 import { getLowBalance, patchLowBalance } from '../handlers/balance/low-balance.ts';
 import { getDeliveries, postRedelivery, postTestEvent } from '../handlers/events/deliveries.ts';
 import {
@@ -18,6 +18,8 @@ import {
   postEndpoint,
   postSecretRoll,
 } from '../handlers/events/webhook-endpoints.ts';
+import { get } from '../read-endpoints.ts';
+import { act, patch, post, remove } from '../write-endpoints.ts';
 
 const endpointParams = { id: Id('webhookEndpoint', 'The id of the webhook endpoint.') };
 const deliveryParams = { ...endpointParams, event: Id('event', 'The id of the event.') };

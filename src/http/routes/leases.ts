@@ -2,7 +2,7 @@
 import { LeaseBody, LeaseReply, LeasesReply, PlacedLeaseReply } from '../../schemas/leases.ts';
 import { RenewBody, SettlementBody, SettlementReply } from '../../schemas/leases.ts';
 import { Id, PageQuery } from '../../schemas/shapes.ts';
-import { act, get, post, type Endpoint } from '../endpoint.ts';
+import type { Endpoint } from '../endpoint.ts';
 import { BATCH_BYTES_MAX } from '../handlers/charges/charge-batches.ts';
 import {
   getLease,
@@ -12,6 +12,8 @@ import {
   postRenewal,
   postSettlement,
 } from '../handlers/leases/leases.ts';
+import { get } from '../read-endpoints.ts';
+import { act, post } from '../write-endpoints.ts';
 
 const leaseParams = { id: Id('lease', 'The id of the lease.') };
 /** A renewal is refused for the same reasons as a new lease. */
