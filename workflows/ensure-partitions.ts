@@ -1,6 +1,6 @@
 /** Creates the partitions of the coming months, so that no month begins without one. Started by a schedule. */
 import { proxyActivities } from '@temporalio/workflow';
-import type { PartitionActivities } from '../activities/partitions.ts';
+import type { PartitionActivities } from '../activities/ensure-partitions.ts';
 
 // Retries without limit: while traffic keeps a partition from being created, the UI shows its month.
 const { ensurePartitions: ensure } = proxyActivities<PartitionActivities>({

@@ -3,7 +3,7 @@
  * finds nothing to do.
  */
 import { continueAsNew, proxyActivities } from '@temporalio/workflow';
-import type { HoldActivities } from '../activities/holds.ts';
+import type { HoldActivities } from '../activities/expire-holds.ts';
 import { UNTIL_IT_SUCCEEDS } from './until-it-succeeds.ts';
 
 // While a step fails, no other run starts.

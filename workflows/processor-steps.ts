@@ -1,7 +1,7 @@
 /** The steps that `topUp` and `reversals` share: how they are called, and how long to wait after one has failed. */
 import { type ActivityFailure, proxyActivities, workflowInfo } from '@temporalio/workflow';
 import type { TopUpPaymentActivities } from '../activities/top-up-payments.ts';
-import type { TopUpReversalActivities } from '../activities/top-up-reversals.ts';
+import type { TopUpReversalActivities } from '../activities/reversals.ts';
 import type { TopUpActivities } from '../activities/top-ups.ts';
 import { jittered } from '../src/domain/retries.ts';
 import { stripeTaskQueue } from '../src/domain/task-queues.ts';

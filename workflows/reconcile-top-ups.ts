@@ -4,7 +4,7 @@
  * the remaining differences. Started by a schedule; if a run ends early, the next one starts from the same point.
  */
 import { continueAsNew, patched, proxyActivities, sleep, workflowInfo } from '@temporalio/workflow';
-import type { Part, ReconciliationActivities } from '../activities/reconciliation.ts';
+import type { Part, ReconciliationActivities } from '../activities/reconcile-top-ups.ts';
 import { REVIEW_AFTER_MS } from '../src/domain/retries.ts';
 import { stripeTaskQueue } from '../src/domain/task-queues.ts';
 

@@ -3,7 +3,7 @@
  * starts it every minute. A backlog of days is worked off in a chain of runs with short histories.
  */
 import { continueAsNew, proxyActivities } from '@temporalio/workflow';
-import type { RollupActivities } from '../activities/rollups.ts';
+import type { RollupActivities } from '../activities/roll-up-earnings.ts';
 import { UNTIL_IT_SUCCEEDS } from './until-it-succeeds.ts';
 
 // While a step fails, no other run starts.

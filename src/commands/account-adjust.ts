@@ -1,8 +1,8 @@
 /** `farebox account adjust`: credits or debits a balance manually, with a reason. For operators. */
 import { InvalidArgumentError, type Command } from 'commander';
+import { isIdempotencyKey, KEY_FORM } from '../domain/idempotency-key.ts';
 import { wireId } from '../domain/ids.ts';
 import { dollarsOf, formatDollars, LARGEST_AMOUNT, type Micros } from '../domain/money.ts';
-import { checkedKey, KEY_FORM } from '../http/idempotency-key-header.ts';
 import { adjustBalance } from '../store/balance/adjustments.ts';
 import { common, type Common } from './common-options.ts';
 import { parseSignedDollars } from './dollars.ts';
@@ -73,9 +73,6 @@ function adviceOn(who: string, idempotencyKey: string | undefined): string {
 }
 
 export function keyOf(text: string): string {
-  try {
-    return checkedKey(text);
-  } catch {
-    throw new InvalidArgumentError(`It must be ${KEY_FORM}.`);
-  }
+  if (isIdempotencyKey(text)) return text;
+  throw new InvalidArgumentError(`It must be ${KEY_FORM}.`);
 }

@@ -4,8 +4,8 @@
  */
 import { InvalidArgumentError, type Command } from 'commander';
 import { namesTemporal, readScheduleConfig, readStripeConfig } from '../config.ts';
+import { parseTime } from '../domain/iso-time.ts';
 import { environmentOf } from '../embedded/environment.ts';
-import { parseTime } from '../http/iso-time.ts';
 import { readMasterSecrets, type Environment } from '../read-setting.ts';
 import { failureReason } from '../stripe/errors.ts';
 import type { Finding } from '../store/doctor/findings.ts';

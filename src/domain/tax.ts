@@ -10,29 +10,29 @@ export interface Taxed {
   readonly taxMicros: Micros;
 }
 
-/** The part of a payment that other refunds, or disputes, have taken. */
-export interface TakenShare {
+/** The part of a payment that other refunds, or disputes, have claimed. */
+export interface ClaimedShare {
   readonly netMicros: Micros;
   readonly grossMicros: Micros;
 }
 
 /** The amount without tax of a refund or dispute of `grossMicros`, rounded down to the micro-dollar. */
-export function netShare(payment: Taxed, grossMicros: Micros, taken: TakenShare): Micros {
-  const left = leftOf(payment, taken);
+export function netShare(payment: Taxed, grossMicros: Micros, claimed: ClaimedShare): Micros {
+  const left = leftOf(payment, claimed);
   // A bank may dispute more than was paid. What exceeds the payment has no tax.
   if (grossMicros >= left.gross) return asMicros(left.net + grossMicros - left.gross);
   return asMicros(shareOf(left.net, grossMicros, left.gross));
 }
 
 /** The amount with tax of a refund of `netMicros`; both in whole cents, and the tax rounded down. */
-export function grossShare(payment: Taxed, netMicros: Micros, taken: TakenShare): Micros {
-  const left = leftOf(payment, taken);
+export function grossShare(payment: Taxed, netMicros: Micros, claimed: ClaimedShare): Micros {
+  const left = leftOf(payment, claimed);
   if (netMicros >= left.net) return asMicros(left.gross + netMicros - left.net);
   const tax = shareOf(left.gross - left.net, netMicros, left.net);
   return asMicros(netMicros + tax - (tax % MICROS_PER_CENT));
 }
 
-function leftOf({ amountMicros, taxMicros }: Taxed, { netMicros, grossMicros }: TakenShare) {
+function leftOf({ amountMicros, taxMicros }: Taxed, { netMicros, grossMicros }: ClaimedShare) {
   return {
     net: Math.max(amountMicros - netMicros, 0),
     gross: Math.max(amountMicros + taxMicros - grossMicros, 0),

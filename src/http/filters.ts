@@ -1,10 +1,10 @@
 /** Translates the filters of a list for the store. */
 import { uuidFloor, uuidOf } from '../domain/ids.ts';
+import { parseTime } from '../domain/iso-time.ts';
 import type { ChargesFileQuery, UsageFileQuery } from '../schemas/charges.ts';
 import type { TimeQuery } from '../schemas/shapes.ts';
 import type { ChargeFilter, DeveloperChargeFilter } from '../store/charges/list-charges.ts';
 import { invalidField } from './invalid-field.ts';
-import { parseTime } from './iso-time.ts';
 
 export interface TimeRange {
   /** Inclusive. */

@@ -1,11 +1,7 @@
-/** The `Idempotency-Key` header: printable ASCII of 1 to 255 characters, compared byte by byte, sent once. */
+/** The `Idempotency-Key` header, sent once. */
 import type { IncomingMessage } from 'node:http';
 import { ApiError } from '../domain/errors.ts';
-
-const FORM = /^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/;
-
-/** The same in words. */
-export const KEY_FORM = '1 to 255 printable ASCII characters, without spaces at either end';
+import { isIdempotencyKey, KEY_FORM } from '../domain/idempotency-key.ts';
 
 export function idempotencyKeyOf(request: IncomingMessage): string | undefined {
   const key = request.headers['idempotency-key'];
@@ -20,7 +16,7 @@ export function idempotencyKeyOf(request: IncomingMessage): string | undefined {
 
 /** Returns the key if its form is valid; throws otherwise. */
 export function checkedKey(key: string): string {
-  if (!FORM.test(key)) throw invalid();
+  if (!isIdempotencyKey(key)) throw invalid();
   return key;
 }
 

@@ -6,9 +6,9 @@ import type { ParsedUrlQuery } from 'node:querystring';
 import type { Static, TObject } from 'typebox';
 import type { ApiError } from '../domain/errors.ts';
 import { TIME_MS_MAX } from '../domain/ids.ts';
+import { parseTime } from '../domain/iso-time.ts';
 import { MUST_BE } from '../schemas/shapes.ts';
 import { invalidField } from './invalid-field.ts';
-import { parseTime } from './iso-time.ts';
 
 /** The part of JSON Schema that parameters use. */
 interface Parameter {

@@ -34,13 +34,7 @@ import {
 } from '../schemas/top-ups.ts';
 import { TopUpQuoteQuery, TopUpQuoteReply } from '../schemas/top-ups.ts';
 import { TopUpRecord, TopUpReply, TopUpsReply } from '../schemas/top-ups.ts';
-import { AGENT_ENDPOINTS } from './agent-routes.ts';
-import { APPROVAL_ENDPOINTS } from './approval-routes.ts';
-import { BUDGET_ENDPOINTS } from './budget-routes.ts';
-import { LEASE_ENDPOINTS } from './lease-routes.ts';
-import { EVENT_ENDPOINTS } from './event-routes.ts';
-import { RECEIPT_ENDPOINTS } from './receipt-routes.ts';
-import { act, csv, get, patch, post, scan, stream, type Endpoint } from './endpoint.ts';
+import type { Endpoint } from './endpoint.ts';
 import { getDeveloper, patchDeveloper } from './handlers/accounts/developer-settings.ts';
 import { getBalance, getUsage } from './handlers/balance/balance-and-usage.ts';
 import { getUsageByDay, getUsageCharge } from './handlers/balance/balance-and-usage.ts';
@@ -64,7 +58,15 @@ import {
   postCheckout,
   postTopUp,
 } from './handlers/top-ups/top-ups.ts';
-import { CONSOLE_ENDPOINTS } from './console-routes.ts';
+import { csv, get, scan, stream } from './read-endpoints.ts';
+import { AGENT_ENDPOINTS } from './routes/agents.ts';
+import { APPROVAL_ENDPOINTS } from './routes/approvals.ts';
+import { BUDGET_ENDPOINTS } from './routes/budgets.ts';
+import { CONSOLE_ENDPOINTS } from './routes/console.ts';
+import { EVENT_ENDPOINTS } from './routes/events.ts';
+import { LEASE_ENDPOINTS } from './routes/leases.ts';
+import { RECEIPT_ENDPOINTS } from './routes/receipts.ts';
+import { act, patch, post } from './write-endpoints.ts';
 
 const chargeParams = { id: Id('charge', 'The id of the charge.') };
 const holdParams = { id: Id('hold', 'The id of the hold.') };

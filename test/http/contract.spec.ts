@@ -1,6 +1,7 @@
 /** What checks the replies: the compiler for handlers, and the tests' own `call` for replies on the wire. */
 import assert from 'node:assert/strict';
-import { get, type Reply } from '../../src/http/endpoint.ts';
+import type { Reply } from '../../src/http/endpoint.ts';
+import { get } from '../../src/http/read-endpoints.ts';
 import { errorCodesOf } from '../../src/http/openapi/errors.ts';
 import { ENDPOINTS } from '../../src/http/routes.ts';
 import { IntentReply } from '../../src/schemas/agents.ts';

@@ -1,7 +1,7 @@
 /** The OpenAPI 3.1 document: derived from the table of routes alone. */
 import type { TSchema } from 'typebox';
 import type { Endpoint } from '../endpoint.ts';
-import { KEY_FORM } from '../idempotency-key-header.ts';
+import { KEY_FORM } from '../../domain/idempotency-key.ts';
 import { componentOf, components } from './components.ts';
 import { errorExamples, errorResponses } from './errors.ts';
 import { exampleOf } from './examples.ts';

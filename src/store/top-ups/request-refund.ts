@@ -35,14 +35,14 @@ import { findKeyedRefund, recordKeyedRefund } from './refund-keys.ts';
 import {
   become,
   dismissWarnings,
-  findOwner,
-  getTaken,
+  findReversedTopUp,
+  getClaimedShare,
   grossOf,
-  lockOwner,
+  lockConsumerOfTopUp,
   Reversal,
   reversalColumns,
   updateAfterReversal,
-  type Owner,
+  type ReversedTopUp,
 } from './reversals.ts';
 
 export type RefundResult =
@@ -101,41 +101,41 @@ async function request(
   askedMicros: Micros | undefined,
   by: By | undefined,
 ): Promise<RefundResult> {
-  const found = await findOwner(tx, topUpId);
+  const found = await findReversedTopUp(tx, topUpId);
   if (!found || isTest(found)) return { kind: 'not_found' };
   if (found.method === 'manual') return { kind: 'no_payment' };
   if (by) await lockKey(tx, by);
-  const owner = await lockOwner(tx, topUpId);
+  const topUp = await lockConsumerOfTopUp(tx, topUpId);
   const repeated = by && (await findRequested(tx, topUpId, askedMicros, by));
   if (repeated) return repeated;
   // A fraud warning calls for a refund, so it does not block one.
-  const dismissed = await dismissWarnings(tx, owner);
-  if (dismissed > 0) await updateAfterReversal(tx, owner);
-  const { status } = dismissed > 0 ? ((await findOwner(tx, topUpId)) ?? owner) : owner;
+  const dismissed = await dismissWarnings(tx, topUp);
+  if (dismissed > 0) await updateAfterReversal(tx, topUp);
+  const { status } = dismissed > 0 ? ((await findReversedTopUp(tx, topUpId)) ?? topUp) : topUp;
   if (status !== 'completed' && status !== 'partially_refunded') {
     throw new Refused({ kind: 'not_refundable', status });
   }
-  const refundableMicros = await getRefundable(tx, owner);
+  const refundableMicros = await getRefundable(tx, topUp);
   const amountMicros = askedMicros ?? refundableMicros;
   if (amountMicros > refundableMicros || amountMicros === 0) {
     throw new Refused({ kind: 'exceeds_unspent', refundableMicros });
   }
-  const taken = await getTaken(tx, owner, 'refund');
-  const grossMicros = grossShare(owner, amountMicros, taken);
+  const claimed = await getClaimedShare(tx, topUp, 'refund');
+  const grossMicros = grossShare(topUp, amountMicros, claimed);
   const refundId = await tx.oneFirst(sql.type(idRow)`
     insert into farebox.reversals
       (id, ledger, consumer_id, top_up_id, kind, status, amount_micros, taken_micros, gross_micros)
-    values (${newIdOf(owner.consumerId)}, ${owner.ledger}, ${owner.consumerId}, ${topUpId}, 'refund', 'requested',
+    values (${newIdOf(topUp.consumerId)}, ${topUp.ledger}, ${topUp.consumerId}, ${topUpId}, 'refund', 'requested',
       ${amountMicros}, ${amountMicros}, ${grossOf(amountMicros, grossMicros)})
     returning id
   `);
-  await cutLots(tx, owner, { kind: 'refund', amountMicros, topUpId, reversalId: refundId });
-  await updateAfterReversal(tx, owner);
-  await postNotice(tx, 'reversal_reported', topUpId, { ledger: owner.ledger });
+  await cutLots(tx, topUp, { kind: 'refund', amountMicros, topUpId, reversalId: refundId });
+  await updateAfterReversal(tx, topUp);
+  await postNotice(tx, 'reversal_reported', topUpId, { ledger: topUp.ledger });
   if (by && 'operatorAccountId' in by) {
     await recordAction(tx, { ...by, kind: 'refund', topUpId, id: refundId, amountMicros });
   } else if (by) {
-    const { ledger, consumerId } = owner;
+    const { ledger, consumerId } = topUp;
     await recordKeyedRefund(tx, { ...by, ledger, consumerId, topUpId, refundId, amountMicros });
   }
   return { kind: 'requested', isReplay: false, refundId, amountMicros };
@@ -169,7 +169,7 @@ async function findRequested(
 
 async function getRefundable(
   tx: Transaction,
-  { topUpId, ledger, consumerId }: Owner,
+  { topUpId, ledger, consumerId }: ReversedTopUp,
 ): Promise<Micros> {
   return tx.oneFirst(sql.type(refundableRow)`
     select micros - micros % ${MICROS_PER_CENT}::int8 as micros from (
@@ -221,11 +221,11 @@ export async function failRefund(
   failureMessage: string,
 ): Promise<void> {
   await database.transaction(async (tx) => {
-    const owner = await lockOwner(tx, topUpId);
+    const topUp = await lockConsumerOfTopUp(tx, topUpId);
     const requested = await listRequestedRefunds(tx, topUpId);
     const refund = requested.find(({ id }) => id === refundId);
     if (!refund) return;
-    await become(tx, owner, refund, { ...refund, status: 'failed', failureMessage });
-    await updateAfterReversal(tx, owner);
+    await become(tx, topUp, refund, { ...refund, status: 'failed', failureMessage });
+    await updateAfterReversal(tx, topUp);
   });
 }

@@ -5,7 +5,7 @@
  */
 import { Type, type Static } from 'typebox';
 import { asMicros, type Micros } from '../../domain/money.ts';
-import { netShare, type TakenShare } from '../../domain/tax.ts';
+import { netShare, type ClaimedShare } from '../../domain/tax.ts';
 import {
   CLAIMS,
   REVERSAL_KINDS,
@@ -20,7 +20,6 @@ import { lockConsumer } from '../balance/consumers.ts';
 import {
   type Connection,
   type Database,
-  type Fragment,
   idRow,
   micros,
   nullable,
@@ -32,6 +31,7 @@ import { newIdOf } from '../database-ids.ts';
 import { cover, repayDebts } from '../balance/debts.ts';
 import { addLot } from '../balance/lots.ts';
 import { turnOffSuspect } from './auto-top-ups.ts';
+import { FailedRefund, failedRefundOf } from './failed-refunds.ts';
 
 /** A refund, dispute or fraud warning as read from the processor. */
 export type ReportedReversal = {
@@ -66,7 +66,7 @@ export const Reversal = Type.Object({
 });
 export type Reversal = Static<typeof Reversal>;
 
-const Owner = Type.Object({
+const ReversedTopUp = Type.Object({
   topUpId: Type.String(),
   ledger: Type.Integer(),
   consumerId: Type.String(),
@@ -76,14 +76,12 @@ const Owner = Type.Object({
   taxMicros: micros,
 });
 /** The fields of a top-up that its reversals need. */
-export type Owner = Static<typeof Owner>;
+export type ReversedTopUp = Static<typeof ReversedTopUp>;
 
 const reversalRow = row(Reversal);
-const ownerRow = row(Owner);
+const reversedRow = row(ReversedTopUp);
 const versionRow = row(Type.Object({ version: Type.Integer() }));
-const takenRow = row(Type.Object({ netMicros: micros, grossMicros: micros }));
-
-export const FailedRefund = Type.Object({ amountMicros: micros, message: Type.String() });
+const shareRow = row(Type.Object({ netMicros: micros, grossMicros: micros }));
 
 const Claims = Type.Object({
   heldMicros: micros,
@@ -94,15 +92,6 @@ const Claims = Type.Object({
 });
 const placeRow = row(Type.Object({ id: Type.String(), processorId: nullable(Type.String()) }));
 const claimsRow = row(Claims);
-
-/** The newest refund of a top-up that failed, since nobody else hears of it. */
-export const failedRefundOf = (topUpId: Fragment) => sql.fragment`(
-  select json_build_object('amountMicros', r.amount_micros,
-    'message', coalesce(r.failure_message, 'no reason given'))
-  from farebox.reversals r
-  where r.top_up_id = ${topUpId} and r.kind = 'refund' and r.status = 'failed'
-  order by r.id desc limit 1
-)`;
 
 export const reversalColumns = sql.fragment`
   id, kind, status, amount_micros as "amountMicros",
@@ -142,7 +131,7 @@ export async function recordReversals(
   reported: readonly ReportedReversal[],
 ): Promise<boolean> {
   return database.transaction(async (tx) => {
-    const owner = await lockOwner(tx, topUpId);
+    const topUp = await lockConsumerOfTopUp(tx, topUpId);
     const current = await tx.maybeOne(sql.type(idRow)`
       update farebox.top_ups set reversals_read = reversals_read + 1
       where id = ${topUpId} and reversals_read = ${version}
@@ -151,9 +140,9 @@ export async function recordReversals(
     `);
     if (!current) return false;
     for (const reversal of await inOrderOfShares(tx, topUpId, reported)) {
-      await recordOne(tx, owner, reversal);
+      await recordOne(tx, topUp, reversal);
     }
-    await updateAfterReversal(tx, owner);
+    await updateAfterReversal(tx, topUp);
     return true;
   });
 }
@@ -175,8 +164,11 @@ export async function getClaims(
   `);
 }
 
-export async function findOwner(connection: Connection, topUpId: string): Promise<Owner | null> {
-  return connection.maybeOne(sql.type(ownerRow)`
+export async function findReversedTopUp(
+  connection: Connection,
+  topUpId: string,
+): Promise<ReversedTopUp | null> {
+  return connection.maybeOne(sql.type(reversedRow)`
     select id as "topUpId", ledger, consumer_id as "consumerId", method, status,
       amount_micros as "amountMicros", tax_micros as "taxMicros"
     from farebox.top_ups where id = ${topUpId}
@@ -184,11 +176,14 @@ export async function findOwner(connection: Connection, topUpId: string): Promis
 }
 
 /** Locks the consumer of an existing top-up, and reads the top-up under the lock. */
-export async function lockOwner(tx: Transaction, topUpId: string): Promise<Owner> {
-  const owner = await findOwner(tx, topUpId);
-  if (!owner) throw new Error(`Top-up ${topUpId} not found`);
-  await lockConsumer(tx, owner);
-  return (await findOwner(tx, topUpId)) ?? owner;
+export async function lockConsumerOfTopUp(
+  tx: Transaction,
+  topUpId: string,
+): Promise<ReversedTopUp> {
+  const topUp = await findReversedTopUp(tx, topUpId);
+  if (!topUp) throw new Error(`Top-up ${topUpId} not found`);
+  await lockConsumer(tx, topUp);
+  return (await findReversedTopUp(tx, topUpId)) ?? topUp;
 }
 
 /**
@@ -218,12 +213,16 @@ async function inOrderOfShares(
   );
 }
 
-async function recordOne(tx: Transaction, owner: Owner, reported: ReportedReversal): Promise<void> {
+async function recordOne(
+  tx: Transaction,
+  topUp: ReversedTopUp,
+  reported: ReportedReversal,
+): Promise<void> {
   const { kind, status, amountMicros: grossMicros, processorId } = reported;
   const refundId = kind === 'refund' ? (reported.refundId ?? null) : null;
   const before = await tx.maybeOne(sql.type(reversalRow)`
     select ${reversalColumns} from farebox.reversals
-    where top_up_id = ${owner.topUpId} and kind = ${kind}
+    where top_up_id = ${topUp.topUpId} and kind = ${kind}
       and (processor_id = ${processorId} or id = ${refundId}::uuid and processor_id is null)
     order by processor_id nulls last limit 1
   `);
@@ -232,23 +231,23 @@ async function recordOne(tx: Transaction, owner: Owner, reported: ReportedRevers
   const isOurs = before?.id === refundId && before.grossMicros === grossMicros;
   const amountMicros = isOurs
     ? before.amountMicros
-    : netShare(owner, grossMicros, await getTakenFrom(tx, owner, reported, before?.id));
+    : netShare(topUp, grossMicros, await getShareClaimedBefore(tx, topUp, reported, before?.id));
   if (before) {
     const failureMessage = kind === 'refund' ? reported.failureMessage : undefined;
     const state = { status, amountMicros, grossMicros, processorId, failureMessage };
-    return become(tx, owner, before, state);
+    return become(tx, topUp, before, state);
   }
   if (CLAIMS[status] === 'nothing' || amountMicros === 0) return;
   const id = await tx.oneFirst(sql.type(idRow)`
     insert into farebox.reversals
       (id, ledger, consumer_id, top_up_id, kind, status, amount_micros, gross_micros, processor_id)
-    values (${newIdOf(owner.consumerId)}, ${owner.ledger}, ${owner.consumerId}, ${owner.topUpId}, ${kind}, ${status},
+    values (${newIdOf(topUp.consumerId)}, ${topUp.ledger}, ${topUp.consumerId}, ${topUp.topUpId}, ${kind}, ${status},
       ${amountMicros}, ${grossOf(amountMicros, grossMicros)}, ${processorId})
     returning id
   `);
-  await cover(tx, owner, id);
+  await cover(tx, topUp, id);
   // Only here, once: after the owner has turned them on again, only another dispute or warning turns them off.
-  if (kind !== 'refund') await turnOffSuspect(tx, owner, SUSPECT_REASONS[kind]);
+  if (kind !== 'refund') await turnOffSuspect(tx, topUp, SUSPECT_REASONS[kind]);
 }
 
 const SUSPECT_REASONS: Readonly<Record<'dispute' | 'warning', SuspectReason>> = {
@@ -265,30 +264,30 @@ export function grossOf(amountMicros: Micros, grossMicros: Micros): Micros | nul
  * The part of a payment that earlier reversals of the same kind have claimed. If a dispute or fraud warning fits into
  * what the refunds have left, their part counts as claimed too.
  */
-async function getTakenFrom(
+async function getShareClaimedBefore(
   tx: Transaction,
-  owner: Owner,
+  topUp: ReversedTopUp,
   { kind, amountMicros: grossMicros }: ReportedReversal,
   id: string | undefined,
-): Promise<TakenShare> {
-  const taken = await getTaken(tx, owner, kind, id);
-  if (kind === 'refund') return taken;
-  const refunded = await getTaken(tx, owner, 'refund');
+): Promise<ClaimedShare> {
+  const claimed = await getClaimedShare(tx, topUp, kind, id);
+  if (kind === 'refund') return claimed;
+  const refunded = await getClaimedShare(tx, topUp, 'refund');
   const both = {
-    netMicros: asMicros(taken.netMicros + refunded.netMicros),
-    grossMicros: asMicros(taken.grossMicros + refunded.grossMicros),
+    netMicros: asMicros(claimed.netMicros + refunded.netMicros),
+    grossMicros: asMicros(claimed.grossMicros + refunded.grossMicros),
   };
-  return both.grossMicros + grossMicros <= owner.amountMicros + owner.taxMicros ? both : taken;
+  return both.grossMicros + grossMicros <= topUp.amountMicros + topUp.taxMicros ? both : claimed;
 }
 
 /** The part of a payment that its refunds, or its disputes, claim; given an id, those before it. */
-export async function getTaken(
+export async function getClaimedShare(
   tx: Transaction,
-  { topUpId }: Owner,
+  { topUpId }: ReversedTopUp,
   kind: Reversal['kind'],
   beforeId?: string,
-): Promise<TakenShare> {
-  return tx.one(sql.type(takenRow)`
+): Promise<ClaimedShare> {
+  return tx.one(sql.type(shareRow)`
     select coalesce(sum(amount_micros), 0)::int8 as "netMicros",
       coalesce(sum(coalesce(gross_micros, amount_micros)), 0)::int8 as "grossMicros"
     from farebox.reversals
@@ -311,13 +310,13 @@ export interface ReversalState {
  */
 export async function become(
   tx: Transaction,
-  owner: Owner,
+  topUp: ReversedTopUp,
   before: Reversal,
   { status, amountMicros, grossMicros, processorId, failureMessage }: ReversalState,
 ): Promise<void> {
   const claimsTheSame =
     CLAIMS[before.status] === CLAIMS[status] && before.amountMicros === amountMicros;
-  if (!claimsTheSame) await letGo(tx, owner, before);
+  if (!claimsTheSame) await letGo(tx, topUp, before);
   await tx.query(sql.typeAlias('nothing')`
     update farebox.reversals
     set status = ${status}, amount_micros = ${amountMicros},
@@ -327,27 +326,27 @@ export async function become(
       failure_message = ${failureMessage ?? null}, updated_at = now()
     where id = ${before.id}
   `);
-  if (!claimsTheSame) await cover(tx, owner, before.id);
-  if (status === 'failed' && before.status !== 'failed') await holdAgain(tx, owner, before.id);
+  if (!claimsTheSame) await cover(tx, topUp, before.id);
+  if (status === 'failed' && before.status !== 'failed') await holdAgain(tx, topUp, before.id);
 }
 
 /** Lifts the hold, and credits the amount taken again, as a new lot of the same top-up. */
 async function letGo(
   tx: Transaction,
-  owner: Owner,
+  topUp: ReversedTopUp,
   { id, kind, heldMicros, takenMicros }: Reversal,
 ): Promise<void> {
   if (heldMicros > 0) {
     await tx.query(sql.typeAlias('nothing')`
       update farebox.consumers set held_micros = held_micros - ${heldMicros}::int8
-      where ledger = ${owner.ledger} and id = ${owner.consumerId}
+      where ledger = ${topUp.ledger} and id = ${topUp.consumerId}
     `);
   }
   if (takenMicros > 0) {
-    await addLot(tx, owner, {
+    await addLot(tx, topUp, {
       kind: kind === 'refund' ? 'refund_returned' : 'dispute_returned',
       amountMicros: takenMicros,
-      topUpId: owner.topUpId,
+      topUpId: topUp.topUpId,
       reversalId: id,
     });
   }
@@ -359,22 +358,22 @@ export async function dismissFraudWarnings(
   topUpId: string,
 ): Promise<number | undefined> {
   return database.transaction(async (tx) => {
-    if (!(await findOwner(tx, topUpId))) return undefined;
-    const owner = await lockOwner(tx, topUpId);
-    const dismissed = await dismissWarnings(tx, owner);
-    if (dismissed > 0) await updateAfterReversal(tx, owner);
+    if (!(await findReversedTopUp(tx, topUpId))) return undefined;
+    const topUp = await lockConsumerOfTopUp(tx, topUpId);
+    const dismissed = await dismissWarnings(tx, topUp);
+    if (dismissed > 0) await updateAfterReversal(tx, topUp);
     return dismissed;
   });
 }
 
 /** Lifts the holds of a top-up's open fraud warnings, even if they are reported again. Returns how many there were. */
-export async function dismissWarnings(tx: Transaction, owner: Owner): Promise<number> {
+export async function dismissWarnings(tx: Transaction, topUp: ReversedTopUp): Promise<number> {
   const open = await tx.any(sql.type(reversalRow)`
     select ${reversalColumns} from farebox.reversals
-    where top_up_id = ${owner.topUpId} and kind = 'warning' and status = 'open' order by id
+    where top_up_id = ${topUp.topUpId} and kind = 'warning' and status = 'open' order by id
   `);
   for (const warning of open) {
-    await become(tx, owner, warning, { ...warning, status: 'won' });
+    await become(tx, topUp, warning, { ...warning, status: 'won' });
     await tx.query(sql.typeAlias('nothing')`
       update farebox.reversals set dismissed_at = now() where id = ${warning.id}
     `);
@@ -386,19 +385,19 @@ export async function dismissWarnings(tx: Transaction, owner: Owner): Promise<nu
  * Opens the fraud warnings again that the request of this refund dismissed: both have the time of that
  * transaction. What the processor says next about them counts.
  */
-async function holdAgain(tx: Transaction, owner: Owner, refundId: string): Promise<void> {
+async function holdAgain(tx: Transaction, topUp: ReversedTopUp, refundId: string): Promise<void> {
   const lifted = await tx.any(sql.type(reversalRow)`
     update farebox.reversals set dismissed_at = null
-    where top_up_id = ${owner.topUpId} and kind = 'warning'
+    where top_up_id = ${topUp.topUpId} and kind = 'warning'
       and dismissed_at = (select created_at from farebox.reversals where id = ${refundId})
     returning ${reversalColumns}
   `);
-  for (const warning of lifted) await become(tx, owner, warning, { ...warning, status: 'open' });
+  for (const warning of lifted) await become(tx, topUp, warning, { ...warning, status: 'open' });
 }
 
 /** Ends every change of a reversal: repays debts and derives the top-up's status. */
-export async function updateAfterReversal(tx: Transaction, owner: Owner): Promise<void> {
-  await repayDebts(tx, [owner]);
+export async function updateAfterReversal(tx: Transaction, topUp: ReversedTopUp): Promise<void> {
+  await repayDebts(tx, [topUp]);
   await tx.query(sql.typeAlias('nothing')`
     update farebox.top_ups t set updated_at = now(), status = case
         when r.open > 0 then 'disputed'
@@ -411,8 +410,8 @@ export async function updateAfterReversal(tx: Transaction, owner: Owner): Promis
       select count(*) filter (where status = 'open') as open,
         count(*) filter (where status = 'lost') as lost,
         coalesce(sum(amount_micros) filter (where status in ('requested', 'made')), 0) as refunded
-      from farebox.reversals where top_up_id = ${owner.topUpId}
+      from farebox.reversals where top_up_id = ${topUp.topUpId}
     ) r
-    where t.id = ${owner.topUpId}
+    where t.id = ${topUp.topUpId}
   `);
 }

@@ -1,7 +1,7 @@
 /** The workflow of reversals, started by hand before the credit, and told of a refund while it reads the row. */
 import assert from 'node:assert/strict';
 import { Worker } from '@temporalio/worker';
-import { createTopUpReversalActivities } from '../../../activities/top-up-reversals.ts';
+import { createTopUpReversalActivities } from '../../../activities/reversals.ts';
 import { wireId } from '../../../src/domain/ids.ts';
 import { stripeTaskQueue } from '../../../src/domain/task-queues.ts';
 import { creditTopUp } from '../../../src/store/top-ups/credit-top-up.ts';

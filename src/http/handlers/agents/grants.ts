@@ -3,6 +3,7 @@ import { DAY_MS } from '../../../domain/durations.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import { ACTIVE_GRANTS_MAX } from '../../../domain/grant.ts';
 import { wireId } from '../../../domain/ids.ts';
+import { parseTime } from '../../../domain/iso-time.ts';
 import type { GrantBody, GrantReply } from '../../../schemas/grants.ts';
 import { findAgent } from '../../../store/agents/agents.ts';
 import {
@@ -17,7 +18,6 @@ import {
 import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { invalidField } from '../../invalid-field.ts';
-import { parseTime } from '../../iso-time.ts';
 import { idIn, noSuch } from '../../look-ups.ts';
 import { REPLAYED } from '../../respond.ts';
 import { keyReused, requestHashOf } from '../../retries.ts';

@@ -1,6 +1,7 @@
 /** A consumer's balance and usage (specification section 4.1). */
 import { DAY_MS } from '../../../domain/durations.ts';
 import { wireId } from '../../../domain/ids.ts';
+import { parseTime } from '../../../domain/iso-time.ts';
 import { dollarsOf } from '../../../domain/money.ts';
 import type {
   BalanceReply,
@@ -24,7 +25,6 @@ import { listedCharge } from '../charges/charges.ts';
 import type { Reply, Request, ScanApi } from '../../endpoint.ts';
 import { chargeFilterOf, timeRangeOf } from '../../filters.ts';
 import { invalidField } from '../../invalid-field.ts';
-import { parseTime } from '../../iso-time.ts';
 import { idIn } from '../../look-ups.ts';
 import { listPage } from '../../pagination.ts';
 import { refuseArchivedRange, refuseUnknownCharge } from '../../refuse-archived.ts';

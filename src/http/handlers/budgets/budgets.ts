@@ -5,6 +5,7 @@
 import { BUDGET_DEPTH_MAX, BUDGETS_MAX, type WindowUnit } from '../../../domain/budget.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId, uuidTime } from '../../../domain/ids.ts';
+import { parseTime } from '../../../domain/iso-time.ts';
 import { dollarsOf, LARGEST_AMOUNT, type Micros } from '../../../domain/money.ts';
 import type {
   BudgetBody,
@@ -37,7 +38,6 @@ import { afterCommit } from '../../answer-errors.ts';
 import { amountOf, CHARGEABLE, type AmountRule } from '../../amounts.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { invalidField } from '../../invalid-field.ts';
-import { parseTime } from '../../iso-time.ts';
 import { noSuch } from '../../look-ups.ts';
 import { invalidCursor, listPage } from '../../pagination.ts';
 import { REPLAYED } from '../../respond.ts';

@@ -1,6 +1,7 @@
 /** What the keys of a budget and of all budgets below it spent. A node that a key does not see answers 404. */
 import type { UsageGroup } from '../../../domain/budget.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
+import { parseTime } from '../../../domain/iso-time.ts';
 import { dollarsOf } from '../../../domain/money.ts';
 import type {
   BudgetUsageFileQuery,
@@ -18,7 +19,6 @@ import {
 import { pagesOf, type Export } from '../../csv.ts';
 import { invalidCursor } from '../../pagination.ts';
 import type { Reply, Request } from '../../endpoint.ts';
-import { parseTime } from '../../iso-time.ts';
 import type { Api } from '../../services.ts';
 import { rangeOf } from '../earnings/earnings.ts';
 import { numberOfSeen, seenBy } from './budgets.ts';

@@ -1,15 +1,15 @@
 /** The rows of the table of routes for events: the webhook endpoints that get them, and when a balance is low. */
-import { LowBalanceBody, LowBalanceReply } from '../schemas/balance.ts';
-import { Id, PageQuery } from '../schemas/shapes.ts';
-import { DeletedWebhookEndpointReply, DeliveriesQuery } from '../schemas/webhook-endpoints.ts';
-import { DeliveriesReply, DeliveryReply } from '../schemas/webhook-endpoints.ts';
-import { NewWebhookEndpointReply, RolledSecretReply } from '../schemas/webhook-endpoints.ts';
-import { RollSecretBody, WebhookEndpointBody } from '../schemas/webhook-endpoints.ts';
-import { WebhookEndpointChanges, WebhookEndpointReply } from '../schemas/webhook-endpoints.ts';
-import { WebhookEndpointsReply } from '../schemas/webhook-endpoints.ts';
-import { act, get, patch, post, remove, type Endpoint } from './endpoint.ts';
-import { getLowBalance, patchLowBalance } from './handlers/balance/low-balance.ts';
-import { getDeliveries, postRedelivery, postTestEvent } from './handlers/events/deliveries.ts';
+import { LowBalanceBody, LowBalanceReply } from '../../schemas/balance.ts';
+import { Id, PageQuery } from '../../schemas/shapes.ts';
+import { DeletedWebhookEndpointReply, DeliveriesQuery } from '../../schemas/webhook-endpoints.ts';
+import { DeliveriesReply, DeliveryReply } from '../../schemas/webhook-endpoints.ts';
+import { NewWebhookEndpointReply, RolledSecretReply } from '../../schemas/webhook-endpoints.ts';
+import { RollSecretBody, WebhookEndpointBody } from '../../schemas/webhook-endpoints.ts';
+import { WebhookEndpointChanges, WebhookEndpointReply } from '../../schemas/webhook-endpoints.ts';
+import { WebhookEndpointsReply } from '../../schemas/webhook-endpoints.ts';
+import type { Endpoint } from '../endpoint.ts';
+import { getLowBalance, patchLowBalance } from '../handlers/balance/low-balance.ts';
+import { getDeliveries, postRedelivery, postTestEvent } from '../handlers/events/deliveries.ts';
 import {
   deleteEndpoint,
   getEndpoint,
@@ -17,7 +17,9 @@ import {
   patchEndpoint,
   postEndpoint,
   postSecretRoll,
-} from './handlers/events/webhook-endpoints.ts';
+} from '../handlers/events/webhook-endpoints.ts';
+import { get } from '../read-endpoints.ts';
+import { act, patch, post, remove } from '../write-endpoints.ts';
 
 const endpointParams = { id: Id('webhookEndpoint', 'The id of the webhook endpoint.') };
 const deliveryParams = { ...endpointParams, event: Id('event', 'The id of the event.') };

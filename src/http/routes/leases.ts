@@ -1,9 +1,9 @@
 /** The rows of the table of routes for leases. */
-import { LeaseBody, LeaseReply, LeasesReply, PlacedLeaseReply } from '../schemas/leases.ts';
-import { RenewBody, SettlementBody, SettlementReply } from '../schemas/leases.ts';
-import { Id, PageQuery } from '../schemas/shapes.ts';
-import { act, get, post, type Endpoint } from './endpoint.ts';
-import { BATCH_BYTES_MAX } from './handlers/charges/charge-batches.ts';
+import { LeaseBody, LeaseReply, LeasesReply, PlacedLeaseReply } from '../../schemas/leases.ts';
+import { RenewBody, SettlementBody, SettlementReply } from '../../schemas/leases.ts';
+import { Id, PageQuery } from '../../schemas/shapes.ts';
+import type { Endpoint } from '../endpoint.ts';
+import { BATCH_BYTES_MAX } from '../handlers/charges/charge-batches.ts';
 import {
   getLease,
   getLeases,
@@ -11,7 +11,9 @@ import {
   postLeaseRelease,
   postRenewal,
   postSettlement,
-} from './handlers/leases/leases.ts';
+} from '../handlers/leases/leases.ts';
+import { get } from '../read-endpoints.ts';
+import { act, post } from '../write-endpoints.ts';
 
 const leaseParams = { id: Id('lease', 'The id of the lease.') };
 /** A renewal is refused for the same reasons as a new lease. */

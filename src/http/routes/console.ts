@@ -3,9 +3,9 @@ import {
   AuditLogReply,
   OperatorAuditLogQuery,
   OperatorAuditLogReply,
-} from '../schemas/audit-log.ts';
-import { cardParams, CardSetupReply, CardsReply } from '../schemas/cards.ts';
-import { AutoTopUpBody, ConsentBody, ConsentReply } from '../schemas/consent.ts';
+} from '../../schemas/audit-log.ts';
+import { cardParams, CardSetupReply, CardsReply } from '../../schemas/cards.ts';
+import { AutoTopUpBody, ConsentBody, ConsentReply } from '../../schemas/consent.ts';
 import {
   KeyBody,
   KeyReply,
@@ -13,19 +13,19 @@ import {
   NewKeyReply,
   RevokeBody,
   RollBody,
-} from '../schemas/keys.ts';
-import { AccountKeysBody, AccountKeysReply, SessionReply } from '../schemas/keys.ts';
-import { AccountReply, AccountsQuery, AccountsReply } from '../schemas/operators.ts';
-import { AdjustmentBody, AdjustmentReply, MovementsReply } from '../schemas/operators.ts';
-import { OperatorChargesReply, OperatorHoldsReply } from '../schemas/operators.ts';
-import { OperatorStatusReply, OperatorTopUpsReply } from '../schemas/operators.ts';
-import { TopUpRefundBody, TopUpRefundReply } from '../schemas/operators.ts';
-import { Id, PageQuery } from '../schemas/shapes.ts';
-import { act, get, patch, post, type Endpoint } from './endpoint.ts';
-import { getAccountKeys, patchAccountKeys } from './handlers/accounts/account-keys.ts';
-import { getKeys, getSession, postKey } from './handlers/accounts/keys.ts';
-import { postKeyRevocation, postKeyRoll } from './handlers/accounts/keys.ts';
-import { getAuditLog, getOperatorAuditLog } from './handlers/audit/audit-log.ts';
+} from '../../schemas/keys.ts';
+import { AccountKeysBody, AccountKeysReply, SessionReply } from '../../schemas/keys.ts';
+import { AccountReply, AccountsQuery, AccountsReply } from '../../schemas/operators.ts';
+import { AdjustmentBody, AdjustmentReply, MovementsReply } from '../../schemas/operators.ts';
+import { OperatorChargesReply, OperatorHoldsReply } from '../../schemas/operators.ts';
+import { OperatorStatusReply, OperatorTopUpsReply } from '../../schemas/operators.ts';
+import { TopUpRefundBody, TopUpRefundReply } from '../../schemas/operators.ts';
+import { Id, PageQuery } from '../../schemas/shapes.ts';
+import type { Endpoint } from '../endpoint.ts';
+import { getAccountKeys, patchAccountKeys } from '../handlers/accounts/account-keys.ts';
+import { getKeys, getSession, postKey } from '../handlers/accounts/keys.ts';
+import { postKeyRevocation, postKeyRoll } from '../handlers/accounts/keys.ts';
+import { getAuditLog, getOperatorAuditLog } from '../handlers/audit/audit-log.ts';
 import {
   getAccount,
   getAccounts,
@@ -33,22 +33,24 @@ import {
   getHoldsOfAccount,
   getMovements,
   getTopUpsOfAccount,
-} from './handlers/operators/accounts.ts';
-import { postAdjustment, postTopUpRefund } from './handlers/operators/actions.ts';
-import { getOperatorStatus } from './handlers/operators/status.ts';
+} from '../handlers/operators/accounts.ts';
+import { postAdjustment, postTopUpRefund } from '../handlers/operators/actions.ts';
+import { getOperatorStatus } from '../handlers/operators/status.ts';
 import {
   getCards,
   postCardChoice,
   postCardRemoval,
   postCardSetup,
-} from './handlers/top-ups/cards.ts';
+} from '../handlers/top-ups/cards.ts';
 import {
   getConsent,
   postAutoTopUp,
   postAutoTopUpOff,
   postConsent,
   postConsentWithdrawal,
-} from './handlers/top-ups/consent.ts';
+} from '../handlers/top-ups/consent.ts';
+import { get } from '../read-endpoints.ts';
+import { act, patch, post } from '../write-endpoints.ts';
 
 const accountParams = { id: Id('account', 'The id of the account.') };
 const keyParams = { id: Id('key', 'The id of the key.') };

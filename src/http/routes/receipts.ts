@@ -1,13 +1,15 @@
 /** The rows of the table of routes for receipts. */
-import { PublicKeysReply, PublicReceiptBody, PublicReceiptReply } from '../schemas/receipts.ts';
-import { ReceiptKeysReply, VerifyBody, VerifyReply } from '../schemas/receipts.ts';
-import { get, open, post, type Endpoint } from './endpoint.ts';
+import { PublicKeysReply, PublicReceiptBody, PublicReceiptReply } from '../../schemas/receipts.ts';
+import { ReceiptKeysReply, VerifyBody, VerifyReply } from '../../schemas/receipts.ts';
+import type { Endpoint } from '../endpoint.ts';
 import {
   getPublicKeys,
   getReceiptKeys,
   postPublicReceipt,
   verifyReceipt,
-} from './handlers/charges/receipts.ts';
+} from '../handlers/charges/receipts.ts';
+import { get, open } from '../read-endpoints.ts';
+import { post } from '../write-endpoints.ts';
 
 export const RECEIPT_ENDPOINTS: readonly Endpoint[] = [
   post('/v1/receipts/verify', {

@@ -1,13 +1,15 @@
 /** The rows of the table of routes for approvals. */
-import { ApprovalBody, ApprovalReply } from '../schemas/approvals.ts';
-import { ApprovalsQuery, ApprovalsReply } from '../schemas/approvals.ts';
-import { DecisionBody, DecisionReply, WaitQuery } from '../schemas/approvals.ts';
-import { Id } from '../schemas/shapes.ts';
-import { get, post, type Endpoint } from './endpoint.ts';
-import { getApproval, getApprovals } from './handlers/approvals/approvals.ts';
-import { postApproval } from './handlers/approvals/ask-approval.ts';
-import { postDecision } from './handlers/approvals/decide-approval.ts';
-import { DIRECT_TOP_UP_ERRORS } from './handlers/top-ups/top-ups.ts';
+import { ApprovalBody, ApprovalReply } from '../../schemas/approvals.ts';
+import { ApprovalsQuery, ApprovalsReply } from '../../schemas/approvals.ts';
+import { DecisionBody, DecisionReply, WaitQuery } from '../../schemas/approvals.ts';
+import { Id } from '../../schemas/shapes.ts';
+import type { Endpoint } from '../endpoint.ts';
+import { getApproval, getApprovals } from '../handlers/approvals/approvals.ts';
+import { postApproval } from '../handlers/approvals/ask-approval.ts';
+import { postDecision } from '../handlers/approvals/decide-approval.ts';
+import { DIRECT_TOP_UP_ERRORS } from '../handlers/top-ups/top-ups.ts';
+import { get } from '../read-endpoints.ts';
+import { post } from '../write-endpoints.ts';
 
 const approvalParams = { id: Id('approval', 'The id of the approval.') };
 

@@ -1,22 +1,24 @@
 /** The rows of the table of routes for budgets and the spend keys that are handed out for them. */
-import { BudgetBody, BudgetChanges, BudgetReply } from '../schemas/budgets.ts';
-import { BudgetsQuery, BudgetsReply } from '../schemas/budgets.ts';
-import { BudgetUsageFileQuery, BudgetUsageQuery, BudgetUsageReply } from '../schemas/budgets.ts';
-import { CloseBudgetBody, SpendKeyBody, SpendKeysReply } from '../schemas/budgets.ts';
-import { NewKeyReply } from '../schemas/keys.ts';
-import { BudgetRefusalsReply, RefusalsQuery } from '../schemas/refusals.ts';
-import { Id, PageQuery } from '../schemas/shapes.ts';
-import { csv, get, patch, post, type Endpoint } from './endpoint.ts';
+import { BudgetBody, BudgetChanges, BudgetReply } from '../../schemas/budgets.ts';
+import { BudgetsQuery, BudgetsReply } from '../../schemas/budgets.ts';
+import { BudgetUsageFileQuery, BudgetUsageQuery, BudgetUsageReply } from '../../schemas/budgets.ts';
+import { CloseBudgetBody, SpendKeyBody, SpendKeysReply } from '../../schemas/budgets.ts';
+import { NewKeyReply } from '../../schemas/keys.ts';
+import { BudgetRefusalsReply, RefusalsQuery } from '../../schemas/refusals.ts';
+import { Id, PageQuery } from '../../schemas/shapes.ts';
+import type { Endpoint } from '../endpoint.ts';
 import {
   getBudget,
   getBudgets,
   patchBudget,
   postBudget,
   postBudgetClosing,
-} from './handlers/budgets/budgets.ts';
-import { getSpendKeys, postSpendKey } from './handlers/budgets/spend-keys.ts';
-import { exportBudgetUsage, getBudgetUsage } from './handlers/budgets/usage.ts';
-import { getBudgetRefusals } from './handlers/refusals/refusals.ts';
+} from '../handlers/budgets/budgets.ts';
+import { getSpendKeys, postSpendKey } from '../handlers/budgets/spend-keys.ts';
+import { exportBudgetUsage, getBudgetUsage } from '../handlers/budgets/usage.ts';
+import { getBudgetRefusals } from '../handlers/refusals/refusals.ts';
+import { csv, get } from '../read-endpoints.ts';
+import { patch, post } from '../write-endpoints.ts';
 
 const budgetParams = { id: Id('budget', 'The id of the budget.') };
 

@@ -2,20 +2,26 @@
  * The rows of the table of routes for agents: registered, found, granted and invoked (legacy, specification
  * section 4.4).
  */
-import { AgentBody, AgentReply, IntentBody, IntentReply } from '../schemas/agents.ts';
-import { ResolveBody, ResolveReply } from '../schemas/agents.ts';
-import { GrantBody, GrantReply } from '../schemas/grants.ts';
-import { InvocationBody, InvocationReceiptReply, InvocationReply } from '../schemas/invocations.ts';
-import { Id } from '../schemas/shapes.ts';
-import { act, get, post, type Endpoint } from './endpoint.ts';
-import { postAgent, postIntentPreview, postResolve } from './handlers/agents/agents.ts';
-import { getGrant, postGrant, postGrantRevocation } from './handlers/agents/grants.ts';
-import { getInvocationReceipt } from './handlers/agents/invocation-receipts.ts';
+import { AgentBody, AgentReply, IntentBody, IntentReply } from '../../schemas/agents.ts';
+import { ResolveBody, ResolveReply } from '../../schemas/agents.ts';
+import { GrantBody, GrantReply } from '../../schemas/grants.ts';
+import {
+  InvocationBody,
+  InvocationReceiptReply,
+  InvocationReply,
+} from '../../schemas/invocations.ts';
+import { Id } from '../../schemas/shapes.ts';
+import type { Endpoint } from '../endpoint.ts';
+import { postAgent, postIntentPreview, postResolve } from '../handlers/agents/agents.ts';
+import { getGrant, postGrant, postGrantRevocation } from '../handlers/agents/grants.ts';
+import { getInvocationReceipt } from '../handlers/agents/invocation-receipts.ts';
 import {
   getInvocation,
   INVOCATION_BYTES_MAX,
   postInvocation,
-} from './handlers/agents/invocations.ts';
+} from '../handlers/agents/invocations.ts';
+import { get } from '../read-endpoints.ts';
+import { act, post } from '../write-endpoints.ts';
 
 const grantParams = { id: Id('grant', 'The id of the grant.') };
 const invocationParams = { id: Id('invocation', 'The id of the invocation.') };
