@@ -891,6 +891,9 @@ create table farebox.movements (
   reversal_id uuid,
   reason text,
   created_at timestamp with time zone not null default now(),
+  -- Refunds and disputes: the tax that went back to the payer with this movement, with the sign of the amount. It
+  -- is beside the amount. The tax that a top-up paid is top_ups.tax_micros.
+  tax_micros bigint not null default 0,
   constraint movements_pkey primary key (ledger, consumer_id, id),
   constraint movements_reversal_of_consumer_fkey foreign key (ledger, consumer_id, reversal_id) references farebox.reversals(ledger, consumer_id, id),
   constraint movements_kind_known check (kind = any (array['top_up', 'adjustment', 'refund', 'refund_returned', 'dispute', 'dispute_returned', 'charge_refund'])),
@@ -906,6 +909,7 @@ create constraint trigger movements_arm_thresholds after insert on farebox.movem
 create constraint trigger movements_audit_adjustment after insert on farebox.movements deferrable initially deferred for each row when (new.kind = 'adjustment') execute function farebox.audit_change('balance.adjusted', 'consumer_id', 'amount_micros', 'reason');
 create trigger movements_changed after update on farebox.movements referencing old table as removed new table as added for each statement execute function farebox.add_to_movement_sums();
 create trigger movements_removed after delete on farebox.movements referencing old table as removed for each statement execute function farebox.add_to_movement_sums();
+create trigger movements_set_returned_tax before insert on farebox.movements for each row when (new.reversal_id is not null) execute function farebox.set_returned_tax();
 
 -- Who changed whose balance in the console, and why. Written in the transaction of the change.
 create table farebox.operator_actions (
@@ -1738,6 +1742,10 @@ create function farebox.set_notice()
   language plpgsql volatile
   set enable_seqscan=off
   set enable_bitmapscan=off;
+
+create function farebox.set_returned_tax()
+  returns trigger
+  language plpgsql volatile;
 
 create function farebox.settle_lease(p_developer integer, p_lease uuid, p_fence integer, p_id uuid[], p_tool text[], p_amount bigint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[], p_releases boolean, p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid)
   returns table(ord integer, outcome text, charge_id uuid, amount bigint, balance bigint, signed_by smallint, limit_micros bigint)

@@ -403,8 +403,9 @@ export const OPERATIONS = {
     summary: 'Download a monthly statement as CSV',
     description:
       'Returns a row for each entry. The amounts of all rows but the last add up to the last. Columns: `date`, ' +
-      '`entry`, `tool`, `topUpId`, `reason`, `count`, `amount`, and `tax`, which is beside the amount. If the month ' +
-      'has more than 1,000 entries of a kind, there is one row for each UTC day.',
+      '`entry`, `tool`, `topUpId`, `reason`, `count`, `amount`, `tax`, which is beside the amount, and `complete`, which is ' +
+      '`false` in every row while the statement is not final. If the month has more than 1,000 entries of a kind, there is one ' +
+      'row for each UTC day.',
   },
   getStatement: {
     tag: 'Earnings',

@@ -9,6 +9,18 @@ import { sql } from '../database.ts';
 /** Changes before this have no entries: rows that were imported are older than their database. */
 const BEGINNING = sql.fragment`(select applied_at from farebox.migrations where name = '0018_audit_log')`;
 
+/**
+ * Whether refund `r` was requested here, as far as rows say: once the processor has made it, only a key or an operator
+ * tells it from a refund in the processor's dashboard.
+ */
+const IS_REQUESTED = sql.fragment`
+  r.kind = 'refund' and (
+    r.status = 'requested' or r.processor_id is null
+    or r.id in (select reversal_id from farebox.refund_keys)
+    or r.id in (select id from farebox.operator_actions where kind = 'refund')
+  )
+`;
+
 export const AUDIT_LOG_CHECKS = {
   'the audit log is an unbroken chain': sql.fragment`
     select 'entry ' || e.number, case
@@ -36,6 +48,8 @@ export const AUDIT_LOG_CHECKS = {
       union all select 'approval.decided', id, decided_at from farebox.approvals where decision is not null
       union all select 'balance.adjusted', id, created_at from farebox.movements where kind = 'adjustment'
       union all select 'balance.opened', id, created_at from farebox.top_ups where method = 'manual'
+      union all select 'refund.requested', r.id, r.created_at from farebox.reversals r where ${IS_REQUESTED}
+      union all select 'warning.dismissed', id, dismissed_at from farebox.reversals where dismissed_at is not null
       union all select 'session.started', id, created_at from console.sessions
       union all select 'passkey.added', id, created_at from console.passkeys
       union all select 'webhook_endpoint.created', id, created_at from farebox.webhook_endpoints

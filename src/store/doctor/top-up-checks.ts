@@ -47,13 +47,16 @@ export const TOP_UP_CHECKS = {
     where c.held_micros - c.reserved_micros <> coalesce(r.micros, 0)`,
 
   'a refund or dispute took the sum of its movements': sql.fragment`
-    select 'reversal ' || r.id, r.status || ', took ' || r.taken_micros || ', movements '
-      || coalesce(m.micros, 0)
-    from farebox.reversals r left join (
-      select reversal_id, -sum(amount_micros) as micros from farebox.movements
+    select 'reversal ' || r.id, r.status || ', took ' || r.taken_micros || ' and returned tax of ' || r.tax
+      || ', movements ' || coalesce(m.micros, 0) || ' and ' || coalesce(m.tax, 0)
+    from (
+      select *, case when taken_micros > 0 then coalesce(gross_micros - amount_micros, 0) else 0 end as tax
+      from farebox.reversals
+    ) r left join (
+      select reversal_id, -sum(amount_micros) as micros, -sum(tax_micros) as tax from farebox.movements
       where reversal_id is not null group by 1
     ) m on m.reversal_id = r.id
-    where r.taken_micros <> coalesce(m.micros, 0)`,
+    where r.taken_micros <> coalesce(m.micros, 0) or r.tax <> coalesce(m.tax, 0)`,
 
   'nobody has both a debt and a balance': sql.fragment`
     select 'consumer ' || c.id, 'debt ' || d.micros || ', balance ' || ${balanceOf('c')}

@@ -59,25 +59,10 @@ const movementRow = row(StatementMovement);
 const refundsRow = row(ToolDayRefunds);
 const sumRow = row(Type.Object({ sum: Type.Integer() }));
 
-/**
- * The tax of movements `m`. A refund or lost dispute that had to wait for credits has several; the first one has the
- * tax, and again the first one after it was returned.
- */
+/** The tax of movements `m`. A refund and a dispute keep theirs: their shares can be calculated again later. */
 const TAX = sql.fragment`
-  case when kind = 'top_up' then (select tax_micros from farebox.top_ups t where t.id = m.top_up_id)
-    when reversal_id is not null and not exists (
-      select from farebox.movements e
-      where e.ledger = m.ledger and e.consumer_id = m.consumer_id and e.reversal_id = m.reversal_id
-        and e.kind = m.kind and e.id < m.id and not exists (
-          select from farebox.movements b
-          where b.ledger = m.ledger and b.consumer_id = m.consumer_id and b.reversal_id = m.reversal_id
-            and b.kind <> m.kind and b.id > e.id and b.id < m.id
-        )
-    ) then (
-      select case when m.amount_micros < 0 then -1 else 1 end * coalesce(gross_micros - r.amount_micros, 0)
-      from farebox.reversals r where r.id = m.reversal_id
-    )
-    else 0 end
+  case when kind = 'top_up' then (select t.tax_micros from farebox.top_ups t where t.id = m.top_up_id)
+    else tax_micros end
 `;
 
 /** The movements of one kind in a month, which may be millions. Beyond this, a statement has their sums by day. */

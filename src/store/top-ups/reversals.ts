@@ -315,7 +315,9 @@ export async function become(
   { status, amountMicros, grossMicros, processorId, failureMessage }: ReversalState,
 ): Promise<void> {
   const claimsTheSame =
-    CLAIMS[before.status] === CLAIMS[status] && before.amountMicros === amountMicros;
+    CLAIMS[before.status] === CLAIMS[status] &&
+    before.amountMicros === amountMicros &&
+    before.grossMicros === grossMicros;
   if (!claimsTheSame) await letGo(tx, topUp, before);
   await tx.query(sql.typeAlias('nothing')`
     update farebox.reversals

@@ -72,6 +72,8 @@ describe('farebox doctor --only audit-log', () => {
     await books.sql.query('alter table farebox.accounts enable trigger user');
     await books.sql.query('delete from farebox.api_keys where hash = sha256($1)', ['x']);
     await books.sql.query(`delete from farebox.budget_details where name = 'planted'`);
+    await books.sql.query('delete from farebox.refund_keys');
+    await books.sql.query('delete from farebox.reversals');
     await books.sql.query(
       `update farebox.movements set reason = 'a test' where kind = 'adjustment'`,
     );

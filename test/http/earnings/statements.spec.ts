@@ -7,6 +7,7 @@ import { isComplete } from '../../../src/http/handlers/earnings/statements.ts';
 import {
   ConsumerStatementReply,
   DeveloperStatementReply,
+  StatementReply,
 } from '../../../src/schemas/statements.ts';
 import { rollUp } from '../../../src/store/earnings/rollups.ts';
 import type { TestAccount } from '../../support/accounts.ts';
@@ -60,10 +61,12 @@ describe('/v1/statements/:month', () => {
   const rowsOf = async (month: string, key: string): Promise<string[][]> => {
     const { status, body } = await get(`${month}.csv`, key);
     assert.equal(status, 200);
+    const { complete } = bodyOf(await get(month, key), 200, StatementReply);
     const lines = String(body).trimEnd().split('\r\n');
-    assert.equal(lines.shift(), 'date,entry,tool,topUpId,reason,count,amount,tax');
+    assert.equal(lines.shift(), 'date,entry,tool,topUpId,reason,count,amount,tax,complete');
     return lines.map((line) => {
       const cells = line.split(',');
+      assert.equal(cells.pop(), String(complete));
       assert.equal(cells.pop(), '', 'no tax');
       return cells;
     });

@@ -14,6 +14,9 @@ const PAID = CREDITED + TAX;
 /** A dispute of $10.00: the share without tax is rounded down to the micro-dollar. */
 const PART = 10_000_000;
 const NET_PART = 9_182_736;
+/** A refund of $6.78 that completes the payment, and so has what the roundings of earlier refunds left. */
+const REST = 6_780_000;
+const NET_REST = 6_225_896;
 
 describe('the tax in a statement', () => {
   let ledger: TestLedger;
@@ -79,6 +82,26 @@ describe('the tax in a statement', () => {
     await payer.report(topUpId, refund(processorId('re'), PAID - PART));
     await payer.report(topUpId, dispute(processorId('dp'), PART, 'lost'));
     assert.equal(await keptMicros(), 0);
+  });
+
+  it('stays as it was when an earlier refund fails later, and the correction has its own tax', async () => {
+    const [first, second] = [processorId('re'), processorId('re')];
+    await payer.report(topUpId, refund(first, PAID - REST), refund(second, REST));
+    const before = await taxedMovements();
+    assert.deepEqual(before.slice(1), [
+      `refund ${NET_REST - CREDITED} ${CREDITED - NET_REST - (PAID - REST)}`,
+      `refund ${-NET_REST} ${NET_REST - REST}`,
+    ]);
+    await payer.report(topUpId, refund(first, PAID - REST, 'failed'), refund(second, REST));
+    const after = await taxedMovements();
+    assert.deepEqual(after.slice(0, before.length), before);
+    // Without the first refund, the share of the second is rounded down by itself.
+    assert.deepEqual(after.slice(before.length), [
+      `refund_returned ${CREDITED - NET_REST} ${PAID - REST - (CREDITED - NET_REST)}`,
+      `refund_returned ${NET_REST} ${REST - NET_REST}`,
+      `refund ${1 - NET_REST} ${NET_REST - 1 - REST}`,
+    ]);
+    assert.equal(await keptMicros(), PAID - REST);
   });
 
   async function taxedTopUp(): Promise<string> {

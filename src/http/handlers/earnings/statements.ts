@@ -43,17 +43,22 @@ export async function getStatement(
   return { status: 200, body: { ...head, ...body } };
 }
 
-/** One row for each entry. The amounts of all rows but the last add up to the last. Tax is beside them. */
+/**
+ * One row for each entry. The amounts of all rows but the last add up to the last. Tax is beside them. Each row says
+ * whether the statement is complete, because a file may be read later, and under another name.
+ */
 export function exportStatement(api: Api, { caller, params }: Request): Export {
   const month = monthOf(params['month'] ?? '', api.clock.nowMs());
   return {
     name: `statement-${nameOf(month)}`,
-    header: ['date', 'entry', 'tool', 'topUpId', 'reason', 'count', 'amount', 'tax'],
+    header: ['date', 'entry', 'tool', 'topUpId', 'reason', 'count', 'amount', 'tax', 'complete'],
     pages: (async function* () {
+      // Before the statement is read, as in `getStatement`.
+      const complete = isComplete(month, await readOldestWrite(api.database));
       const statement = await readStatement(api, caller, month);
-      yield* pagesOfRows(
-        'movements' in statement ? consumerRows(month, statement) : developerRows(month, statement),
-      );
+      const rows =
+        'movements' in statement ? consumerRows(month, statement) : developerRows(month, statement);
+      yield* pagesOfRows(rows.map((row) => [...row, String(complete)]));
     })(),
   };
 }

@@ -129,4 +129,30 @@ export const AUDIT_LOG_FAULTS: readonly Fault[] = [
       [COMPLETE, 'budget.created ffffffff-ffff-7000-8000-000000000001'],
     ],
   },
+  {
+    what: 'refunds requested and a fraud warning dismissed while the triggers were off',
+    statements: [
+      'alter table farebox.reversals disable trigger user',
+      `insert into farebox.reversals
+        (id, ledger, consumer_id, top_up_id, kind, status, amount_micros, taken_micros, processor_id, dismissed_at)
+        select r.id::uuid, ledger, consumer_id, t.id, kind, r.status, 1, case r.status when 'requested' then 1 else 0 end,
+          processor_id, case r.kind when 'warning' then now() + interval '2 hours' end
+        from farebox.top_ups t, (values
+          ('00000000-0000-7000-8000-000000000001', 'refund', 'requested', null),
+          ('00000000-0000-7000-8000-000000000002', 'refund', 'failed', null),
+          ('00000000-0000-7000-8000-000000000003', 'refund', 'made', 're_command'),
+          ('00000000-0000-7000-8000-000000000004', 'refund', 'made', 're_dashboard'),
+          ('00000000-0000-7000-8000-000000000005', 'warning', 'won', 'issfr_planted')
+        ) as r (id, kind, status, processor_id) where t.id = ':manual'`,
+      'alter table farebox.reversals enable trigger user',
+      `insert into farebox.refund_keys (idempotency_key, ledger, consumer_id, top_up_id, reversal_id, amount_micros)
+        select 'planted', ledger, consumer_id, top_up_id, id, 1 from farebox.reversals where processor_id = 're_command'`,
+    ],
+    finds: [
+      [COMPLETE, 'refund.requested 00000000-0000-7000-8000-000000000001'],
+      [COMPLETE, 'refund.requested 00000000-0000-7000-8000-000000000002'],
+      [COMPLETE, 'refund.requested 00000000-0000-7000-8000-000000000003'],
+      [COMPLETE, 'warning.dismissed 00000000-0000-7000-8000-000000000005'],
+    ],
+  },
 ];

@@ -226,6 +226,16 @@ export const TOP_UP_PLANTS: readonly Plant[] = [
     finds: ({ firstCharge }) => [[TOOK, `reversal ${firstCharge}`]],
   },
   {
+    what: 'a lost dispute that returned tax which nobody paid',
+    statements: [
+      reversal('dispute', 'lost', 1_000_000, 1_000_000),
+      taking('dispute', `':checkout'`),
+      `update farebox.movements set tax_micros = -1 where id = ':lastCharge'`,
+      setTopUp(`status = 'charged_back'`),
+    ],
+    finds: ({ firstCharge }) => [[TOOK, `reversal ${firstCharge}`]],
+  },
+  {
     what: 'a requested refund that took less than it says',
     statements: [
       reversal('refund', 'requested', 2_000_000, 2_000_000),
