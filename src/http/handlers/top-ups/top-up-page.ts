@@ -29,14 +29,13 @@ import {
   type TopUpRequest,
   type TopUpResult,
 } from '../../../top-ups/request-top-up.ts';
-import { readBody } from '../../body.ts';
+import { readForm } from '../../body.ts';
 import { redirectTo } from '../../respond.ts';
 import { cookieOf } from '../../cookies.ts';
 import type { Api } from '../../services.ts';
 import { BRAND, escapeHtml, lookingAgain, respondPage, type HtmlPage } from '../html-pages.ts';
 import { checkoutUrlOf, maxPayable, payableFrom } from './top-ups.ts';
 
-const FORM_BYTES_MAX = 8 * 1024;
 /** A little longer than a checkout can be paid. */
 const COOKIE_SECONDS = 25 * 3_600;
 /** The next three of these are offered beside the suggested amount, in dollars: a smaller one would not be enough. */
@@ -57,7 +56,7 @@ export function topUpPage(api: Api): Middleware {
 /** Opens the checkout and links to it. */
 export function postTopUpPage(api: Api): Middleware {
   return async (ctx) => {
-    const form = new URLSearchParams((await readBody(ctx.req, FORM_BYTES_MAX)).toString());
+    const form = await readForm(ctx.req);
     const link = form.get('link') ?? '';
     const returnUrl = form.get('returnUrl') ?? undefined;
     const read = readLink(api, link);
