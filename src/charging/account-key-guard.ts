@@ -47,9 +47,9 @@ export class AccountKeyGuard {
 
   #find(key: KeyOwner, developer: Developer): MaybePromise<FoundDeveloperBudget> {
     const name = `${key.consumerId}/${developer.developerNumber}`;
-    const { ledger, consumerId, accountId } = key;
+    const { ledger, consumerId, accountId, keyId } = key;
     const { developerId, developerNumber } = developer;
-    const asked = { ledger, consumerId, accountId, developerId, developerNumber };
+    const asked = { ledger, consumerId, accountId, developerId, developerNumber, keyId };
     return this.#known.get(name) ?? this.#loading.get(name) ?? this.#load(name, asked);
   }
 

@@ -77,9 +77,9 @@ function startSignUp(deps: OwnEndpointDeps) {
 function useSignInLink(deps: OwnEndpointDeps) {
   return createAuthEndpoint(
     '/sign-in-link',
-    { method: 'GET', query: z.object({ token: z.string().max(100) }) },
+    { method: 'POST', body: z.object({ token: z.string().max(100) }) },
     async (ctx) => {
-      const { token } = ctx.query;
+      const { token } = ctx.body;
       const email = await deps.findLink(token);
       if (email === null) throw ctx.redirect(USED);
       const { internalAdapter } = ctx.context;

@@ -1,6 +1,9 @@
 /** The path prefix of better-auth's endpoints. */
 export const AUTH_PATH = '/console/auth';
 
+/** The endpoint that a link signs in by, and the page behind the link, whose form it takes. */
+export const SIGN_IN_LINK_PATH = `${AUTH_PATH}/sign-in-link`;
+
 /**
  * The endpoints that the console uses. The library has twice as many, which would change names, link accounts
  * of other services or replace backup codes; no page needs them and no test watches them.
@@ -18,7 +21,7 @@ const ENDPOINTS: ReadonlyMap<string, 'GET' | 'POST'> = new Map([
   ['/reset-password', 'POST'],
   ['/revoke-other-sessions', 'POST'],
   ['/revoke-session', 'POST'],
-  ['/sign-in-link', 'GET'],
+  ['/sign-in-link', 'POST'],
   ['/sign-in/email', 'POST'],
   ['/sign-out', 'POST'],
   ['/sign-up', 'POST'],

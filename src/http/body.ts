@@ -1,4 +1,4 @@
-/** Reads a request's body, up to a limit: as raw bytes, or as JSON. */
+/** Reads a request's body, up to a limit: as raw bytes, as JSON, or as a form. */
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { ApiError } from '../domain/errors.ts';
@@ -37,6 +37,14 @@ export function readBody(request: IncomingMessage, bytesMax: number): Promise<Bu
 
 function incomplete(cause: unknown): ApiError {
   return new ApiError('invalid_request', 'The body did not arrive completely.', {}, cause);
+}
+
+/** The form of one of our pages has a token and a few short fields. */
+const FORM_BYTES_MAX = 8 * 1024;
+
+/** The body as the fields of a form. Rejects with 413. */
+export async function readForm(request: IncomingMessage): Promise<URLSearchParams> {
+  return new URLSearchParams((await readBody(request, FORM_BYTES_MAX)).toString());
 }
 
 /** The announced length; without one, the largest size of a batch. */

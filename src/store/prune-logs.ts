@@ -1,6 +1,7 @@
 /**
  * Deletes rows that nothing reads any more: Stripe's events and ours, and approvals that nobody answered, after a
- * time, and what has expired in the console. Money, charges, top-ups, their evidence and decisions are never deleted.
+ * time, what has expired in the console, and people who never proved their address. Money, charges, top-ups, their
+ * evidence and decisions are never deleted.
  */
 import { countRow, type Database, sql } from './database.ts';
 import { idFloorOf } from './database-ids.ts';
@@ -54,7 +55,8 @@ export async function pruneLogs(database: Database, retentionDays: number): Prom
   const sessions = await deleteExpired(database, 'sessions', 'id');
   const verifications = await deleteExpired(database, 'verifications', 'id');
   const links = await deleteExpired(database, 'sign_in_links', 'token_hash');
-  const counts = [stripeEvents, events, approvals, sessions, verifications, links];
+  const people = await deleteUnproven(database);
+  const counts = [stripeEvents, events, approvals, sessions, verifications, links, people];
   return {
     rows: counts.reduce((sum, count) => sum + count),
     hasMore: Math.max(...counts) === ROWS_PER_STEP,
@@ -69,6 +71,28 @@ function deleteExpired(database: Database, table: string, key: string): Promise<
       delete from ${rows} where ${id} in (
         select ${id} from ${rows} where expires_at < now()
         limit ${ROWS_PER_STEP} for update skip locked
+      ) returning 1
+    )
+    select count(*) as count from gone
+  `);
+}
+
+/** A link that proves an address works for an hour. */
+const UNPROVEN_HOURS = 24;
+
+/**
+ * Deletes people who have asked for a link and never used it, and returns how many. Somebody may have typed the address
+ * of another person. Who signs up again becomes a new person.
+ */
+function deleteUnproven(database: Database): Promise<number> {
+  return database.oneFirst(sql.type(countRow)`
+    with gone as (
+      delete from console.users where id in (
+        select u.id from console.users u
+        where u.account_id is null and u.created_at < now() - make_interval(hours => ${UNPROVEN_HOURS})
+          and not exists (select from console.credentials c where c.user_id = u.id)
+          and not exists (select from console.verifications v where v.value = u.id::text and v.expires_at > now())
+        limit ${ROWS_PER_STEP} for update of u skip locked
       ) returning 1
     )
     select count(*) as count from gone

@@ -8,7 +8,7 @@ import { withoutEmpty } from '../../src/read-setting.ts';
 import { SessionReply } from '../../src/schemas/keys.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { assertError, bodyOf, call, charge } from '../support/http.ts';
-import { createSignInLinkToken } from '../support/sessions.ts';
+import { signInLink, useSignInLink } from '../support/sessions.ts';
 import { farebox, until } from '../support/stack.ts';
 
 const HOST = 'console.example';
@@ -46,7 +46,12 @@ describe('a console at another host', () => {
   }
 
   it('is where its pages are: the host of the API leads there, with path and query', async () => {
-    for (const path of ['/', '/console', '/console/usage?tool=search']) {
+    for (const path of [
+      '/',
+      '/console',
+      '/console/usage?tool=search',
+      '/console/auth/sign-in-link?token=x',
+    ]) {
       const answer = await fetch(api.url + path, { redirect: 'manual' });
       assert.equal(answer.headers.get('location'), CONSOLE_URL + path);
     }
@@ -78,9 +83,10 @@ describe('a console at another host', () => {
 
   it('alone may make changes with a session, whose cookie stays at its host', async () => {
     const { email } = await api.createAccount(0);
-    const token = await createSignInLinkToken(api.databaseUrl, email);
-    const entered = await getFromConsole(`/console/auth/sign-in-link?token=${token}`);
-    const [setCookie = ''] = entered.head['set-cookie'] ?? [];
+    const link = await signInLink(api, api.databaseUrl, email);
+    assert.equal((await useSignInLink(link)).status, 403);
+    const entered = await useSignInLink(link, { origin: CONSOLE_URL });
+    const [setCookie = ''] = entered.headers.getSetCookie();
     assert.match(setCookie, /^farebox\.session_token=/);
     assert.doesNotMatch(setCookie, /domain=/i);
     const [cookie = ''] = setCookie.split(';');

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { call } from '../support/http.ts';
-import { mailedToken, signInLink } from '../support/sessions.ts';
+import { mailedToken, signInLink, useSignInLink } from '../support/sessions.ts';
 
 const PASSWORD = 'correct horse battery';
 
@@ -65,9 +65,7 @@ describe('a link to the console', () => {
   it('of an operator signs in somebody new once, also by many requests at the same moment', async () => {
     const email = 'invited@example.com';
     const link = await signInLink(api, api.databaseUrl, email);
-    const answers = await Promise.all(
-      Array.from({ length: 5 }, () => fetch(link, { redirect: 'manual' })),
-    );
+    const answers = await Promise.all(Array.from({ length: 5 }, () => useSignInLink(link)));
     const places = answers.map(({ headers }) => headers.get('location') ?? '').toSorted();
     const late = '/console/sign-in?reason=link';
     assert.deepEqual(places, ['/console/', late, late, late, late]);
@@ -83,7 +81,7 @@ describe('a link to the console', () => {
     it(`of an operator works again after a failure of ${table}`, async () => {
       const { email } = await api.createAccount(0);
       const link = await signInLink(api, api.databaseUrl, email);
-      const open = () => fetch(link, { redirect: 'manual' });
+      const open = () => useSignInLink(link);
       const failed = await whileLocked(table, open);
       assert.equal(failed.status, 503);
       assert.deepEqual(failed.headers.getSetCookie(), []);

@@ -14,6 +14,7 @@ import {
   refusalOf,
   signIn,
   signInLink,
+  useSignInLink,
 } from '../support/sessions.ts';
 import { farebox, until } from '../support/stack.ts';
 import { totp } from '../support/totp.ts';
@@ -142,7 +143,7 @@ describe('a change of a password or of two-factor authentication', () => {
       try {
         const entering =
           way === 'a link'
-            ? fetch(link, { redirect: 'manual', headers: { 'x-client': '198.51.100.9' } })
+            ? useSignInLink(link, { 'x-client': '198.51.100.9' })
             : auth('/sign-in/email', { email, password: PASSWORD }, '', 9);
         await someoneWaits();
         const on = await auth('/two-factor/verify-totp', { code: totp(secret) }, own);

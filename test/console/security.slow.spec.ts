@@ -457,6 +457,7 @@ describe('security in the console', () => {
     await page.getByRole('heading', { name: 'Statements' }).waitFor();
 
     await second.goto(await signInLink(site().api, api.databaseUrl, other.email));
+    await second.getByRole('button', { name: 'Sign in' }).click();
     await page.waitForURL('**/console/balance');
     await page.getByText('$4.00', { exact: true }).first().waitFor();
   });

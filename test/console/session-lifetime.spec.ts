@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { openTestApi } from '../support/api.ts';
 import { call } from '../support/http.ts';
-import { signIn, signInLink } from '../support/sessions.ts';
+import { signIn, signInLink, useSignInLink } from '../support/sessions.ts';
 
 const DAY_SECONDS = 86_400;
 
@@ -40,7 +40,7 @@ describe('a session of the console', () => {
   it('has a cookie that a browser keeps as long as the session can last', async () => {
     const { email } = await api.createAccount(0);
     const link = await signInLink(api, api.databaseUrl, email);
-    const [cookie = ''] = (await fetch(link, { redirect: 'manual' })).headers.getSetCookie();
+    const [cookie = ''] = (await useSignInLink(link)).headers.getSetCookie();
     assert.equal(Number(/; Max-Age=(\d+)/.exec(cookie)?.[1]), 30 * DAY_SECONDS, cookie);
   });
 

@@ -11,6 +11,7 @@ import {
   makeOperator,
   signIn,
   signInLink,
+  useSignInLink,
 } from '../support/sessions.ts';
 import { startApi, until, type Server } from '../support/stack.ts';
 import { totp } from '../support/totp.ts';
@@ -183,12 +184,10 @@ describe('signing in to the console', () => {
   it('accepts an operator’s sign-in link once, also under concurrent requests', async () => {
     const { email } = await api.createAccount(0);
     const link = await signInLink(server, api.databaseUrl, email);
-    const answers = await Promise.all(
-      Array.from({ length: 8 }, () => fetch(link, { redirect: 'manual' })),
-    );
+    const answers = await Promise.all(Array.from({ length: 8 }, () => useSignInLink(link)));
     const entered = answers.filter((answer) => answer.headers.getSetCookie().length > 0);
     assert.equal(entered.length, 1);
-    const late = await fetch(link, { redirect: 'manual' });
+    const late = await useSignInLink(link);
     assert.match(late.headers.get('location') ?? '', /sign-in\?reason=link$/);
   });
 
@@ -317,7 +316,7 @@ describe('signing in to the console', () => {
       email,
     ]);
     const link = await signInLink(server, api.databaseUrl, email);
-    const answer = await fetch(link, { redirect: 'manual' });
+    const answer = await useSignInLink(link);
     assert.match(answer.headers.get('location') ?? '', /sign-in\?reason=two-factor$/);
     assert.deepEqual(answer.headers.getSetCookie(), []);
   });
@@ -325,8 +324,9 @@ describe('signing in to the console', () => {
   it('sets a cookie that scripts cannot read and other sites cannot send', async () => {
     const { email } = await api.createAccount(0);
     const attributes = async (at: Server) => {
-      const link = new URL(await signInLink(at, api.databaseUrl, email));
-      const answer = await fetch(at.url + link.pathname + link.search, { redirect: 'manual' });
+      const link = await signInLink(at, api.databaseUrl, email);
+      const origin = at === secure ? 'https://pay.example.com' : at.url;
+      const answer = await useSignInLink(link, { origin });
       return answer.headers.getSetCookie()[0] ?? '';
     };
     const plain = await attributes(server);

@@ -14,6 +14,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { parseEnv, promisify } from 'node:util';
 import { Client } from 'pg';
 import { choosePort } from '../support/ports.ts';
+import { useSignInLink } from '../support/sessions.ts';
 import { until } from '../support/stack.ts';
 
 const COMMAND = join(import.meta.dirname, '../../bin/farebox');
@@ -98,13 +99,13 @@ describe('farebox start', () => {
 
   it('prints a link that signs the first account in to the console, once', async () => {
     const [link = ''] = /http\S+sign-in-link\S+/.exec(running.output()) ?? [];
-    const entered = await fetch(link, { redirect: 'manual' });
+    const entered = await useSignInLink(link);
     const [cookie = ''] = entered.headers.getSetCookie();
     const session = await fetch(`${running.baseUrl}/v1/session`, { headers: { cookie } });
     assert.equal(((await session.json()) as { email: string }).email, 'you@example.com');
     const page = await fetch(`${running.baseUrl}${entered.headers.get('location')}`);
     assert.match(await page.text(), /<title>Farebox<\/title>/);
-    const again = await fetch(link, { redirect: 'manual' });
+    const again = await useSignInLink(link);
     assert.deepEqual(again.headers.getSetCookie(), []);
   });
 

@@ -42,7 +42,7 @@ describe('errors', () => {
     ['DELETE', '/console/charges', 'HEAD, GET'],
     ['PUT', '/console/auth/sign-in/email', 'POST'],
     ['DELETE', '/console/auth/sign-out', 'POST'],
-    ['POST', '/console/auth/sign-in-link?token=x', 'GET'],
+    ['PUT', '/console/auth/sign-in-link?token=x', 'HEAD, GET, POST'],
   ] as const) {
     it(`answers method_not_allowed for ${method} ${path}`, async () => {
       const answer = await call(api, method, path);

@@ -8,7 +8,7 @@ import { keptPool } from './kept-pools.ts';
 import { noteSecret } from './leaks.ts';
 import { until } from './stack.ts';
 
-/** A link that signs the owner of the address in, once. */
+/** A link to the page whose button signs the owner of the address in, once. */
 export async function signInLink(
   server: { readonly url: string },
   databaseUrl: string,
@@ -16,6 +16,17 @@ export async function signInLink(
 ): Promise<string> {
   const token = await createSignInLinkToken(databaseUrl, email);
   return `${server.url}/console/auth/sign-in-link?token=${token}`;
+}
+
+/** Sends what the button of the page behind a sign-in link sends. */
+export function useSignInLink(link: string, headers: Record<string, string> = {}) {
+  const { origin, pathname, searchParams } = new URL(link);
+  return fetch(origin + pathname, {
+    method: 'POST',
+    redirect: 'manual',
+    headers: { origin, ...headers },
+    body: new URLSearchParams({ token: searchParams.get('token') ?? '' }),
+  });
 }
 
 export async function createSignInLinkToken(databaseUrl: string, email: string): Promise<string> {
@@ -50,7 +61,7 @@ export async function signIn(
   email: string,
 ): Promise<string> {
   const link = await signInLink(server, databaseUrl, email);
-  const answer = await fetch(link, { redirect: 'manual' });
+  const answer = await useSignInLink(link);
   const [cookie] = answer.headers.getSetCookie().map((text) => text.split(';')[0] ?? '');
   assert.match(cookie ?? '', /^farebox\.session_token=/, `${answer.status} ${await answer.text()}`);
   noteSecret(/=([\w-]+)/.exec(cookie ?? '')?.[1]);

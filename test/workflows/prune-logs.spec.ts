@@ -144,6 +144,40 @@ describe('the pruning of logs', () => {
     assert.ok(!links.includes('ended@example.com'));
   });
 
+  it('deletes people who never proved their address, in more than one step, and keeps the others', async () => {
+    const { accountId } = await newPayer(database);
+    await client.query(`
+      insert into console.users (email, name, email_verified, created_at)
+      select 'unproven-' || n || '@example.com', 'unproven', false, now() - interval '25 hours'
+      from generate_series(1, 10001) n
+    `);
+    await client.query(
+      `with people as (
+         insert into console.users (email, name, email_verified, created_at, account_id)
+         select what || '@example.com', what, false, now() - ago, account
+         from (values ('new', interval '23 hours', null), ('password', '25 hours', null), ('link', '25 hours', null),
+           ('late', '25 hours', null), ('owner', '25 hours', $1::uuid)) v (what, ago, account)
+         returning id, name
+       ), passwords as (
+         insert into console.credentials (user_id, account_id, provider_id, password, updated_at)
+         select id, id, 'credential', 'hash', now() from people where name = 'password'
+       )
+       insert into console.verifications (identifier, value, expires_at)
+       select name, id, now() + case name when 'link' then interval '1 minute' else '-1 minute' end
+       from people where name in ('link', 'late')`,
+      [accountId],
+    );
+    await run();
+    const { rows } = await client.query<{ name: string }>(
+      `select name from console.users
+       where name in ('unproven', 'new', 'password', 'link', 'late', 'owner') order by name`,
+    );
+    assert.deepEqual(
+      rows.map(({ name }) => name),
+      ['link', 'new', 'owner', 'password'],
+    );
+  });
+
   it('is run by a schedule once a day', async () => {
     const handle = temporal.client.schedule.getHandle(scheduleIdOf(temporal, 'pruneLogs'));
     const { spec } = await until(() => handle.describe().catch(() => undefined));

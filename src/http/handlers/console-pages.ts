@@ -6,18 +6,19 @@ import { existsSync, readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import type { Context, Middleware } from 'koa';
-import { AUTH_PATH, authMethodOf } from '../../console/paths.ts';
+import { AUTH_PATH, authMethodOf, SIGN_IN_LINK_PATH } from '../../console/paths.ts';
 import { ApiError } from '../../domain/errors.ts';
 import { isNestedDeeperThan } from '../../domain/nesting.ts';
 import { remembered } from '../../domain/remembered.ts';
 import { isStorableText } from '../../domain/storable-text.ts';
 import { ROOT } from '../../root.ts';
-import { writeErrorOf } from '../answer-errors.ts';
+import { asPage, writeErrorOf } from '../answer-errors.ts';
 import { hasBody, readJson } from '../body.ts';
 import { invalidField } from '../invalid-field.ts';
 import { methodNotAllowed } from '../method-not-allowed.ts';
 import { headersOfEvery, redirectTo, requestIdOf, respond } from '../respond.ts';
 import type { Api } from '../services.ts';
+import { signInLinkPage } from './sign-in-link-page.ts';
 
 const BUILT = join(ROOT, 'console/.dist');
 const ASSETS = '/console/assets/';
@@ -51,18 +52,25 @@ export function consolePages(api: Api): Middleware {
   const { consoleUrl } = api.config;
   const own = new URL(api.config.baseUrl);
   const isElsewhere = new URL(consoleUrl).origin !== own.origin;
+  const signInLink = asPage(
+    signInLinkPage(api.console, (ctx, body) => handleAuth(api, ctx, JSON.stringify(body))),
+  );
 
   return async (ctx, next) => {
     const { path } = ctx;
     if (isElsewhere && ctx.host === own.host && isPage(ctx)) {
       return redirectTo(ctx, consoleUrl + ctx.url);
     }
+    if (path === SIGN_IN_LINK_PATH) {
+      refuseOtherMethods(ctx, ['GET', 'HEAD', 'POST']);
+      return signInLink(ctx, next);
+    }
     if (path.startsWith(`${AUTH_PATH}/`)) {
       const method = authMethodOf(path);
       if (method === undefined) return next();
       // The library answers 404 to some methods, and fails for TRACE.
       refuseOtherMethods(ctx, [method]);
-      return handleAuth(api, ctx);
+      return handleAuth(api, ctx, hasBody(ctx.req) ? await readAuthBody(ctx) : undefined);
     }
     if (path !== '/' && path !== '/console' && !path.startsWith('/console/')) return next();
     refuseOtherMethods(ctx, ['GET', 'HEAD']);
@@ -141,8 +149,7 @@ function send(ctx: Context, file: BuiltFile, extension: string, caching: string)
   ctx.res.end(ctx.method === 'HEAD' ? undefined : body);
 }
 
-async function handleAuth(api: Api, ctx: Context): Promise<void> {
-  const body = hasBody(ctx.req) ? await readAuthBody(ctx) : undefined;
+async function handleAuth(api: Api, ctx: Context, body: string | undefined): Promise<void> {
   ctx.respond = false;
   ctx.set({
     ...headersOfEvery(requestIdOf(ctx)),

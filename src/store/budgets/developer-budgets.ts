@@ -52,6 +52,8 @@ export interface DeveloperOfAccount extends ConsumerRef {
   readonly accountId: string;
   readonly developerId: string;
   readonly developerNumber: number;
+  /** The key of the account that is charged. Like its holder, its charges leave the last numbers to the owner. */
+  readonly keyId: string;
 }
 
 /** Creates it if there is none. */
@@ -101,7 +103,8 @@ async function find(
 }
 
 async function make(database: Database, asked: DeveloperOfAccount): Promise<FoundDeveloperBudget> {
-  const { ledger, consumerId, accountId, developerId, developerNumber } = asked;
+  const { ledger, consumerId, accountId, developerId, developerNumber, keyId } = asked;
+  const maker = { ledger, consumerId, root: null, by: { kind: 'key', id: keyId } } as const;
   return database.transaction(async (tx) => {
     await lockConsumer(tx, asked);
     const budget = await find(tx, asked);
@@ -111,9 +114,8 @@ async function make(database: Database, asked: DeveloperOfAccount): Promise<Foun
     `);
     if (dayMicros === null) return { kind: 'no_ceiling' };
     // Before the budget, which would be of no use without a key.
-    if ((await nextKeyNumber(tx, asked)) === null) return { kind: 'full' };
-    const whole = { ledger, consumerId, root: null };
-    const inserted = await insertBudget(tx, whole, null, {
+    if ((await nextKeyNumber(tx, maker)) === null) return { kind: 'full' };
+    const inserted = await insertBudget(tx, maker, null, {
       ...NO_LIMITS,
       name: `Account keys: ${wireId('developer', developerId)}`,
       window: { unit: 'day', limitMicros: dayMicros },
@@ -129,7 +131,7 @@ async function make(database: Database, asked: DeveloperOfAccount): Promise<Foun
       name: 'Account keys',
       expiresAt: null,
     };
-    await insertKey(tx, asked, inserted.budget.number, key, undefined, developerNumber);
+    await insertKey(tx, maker, inserted.budget.number, key, undefined, developerNumber);
     const made = await find(tx, asked);
     if (!made) throw new Error('the budget of a developer was made and not found');
     return { kind: 'found', budget: made };

@@ -255,7 +255,7 @@ describe('the keys of an account', () => {
     );
   }
 
-  it('with a ceiling pay no developer for which no budget can be made', async () => {
+  it('with a ceiling pay no developer for which they can make no budget, as they leave the last ones to the owner', async () => {
     const { id } = await makeBudget(api, key);
     await api.sql.query(
       `with last as (
@@ -263,7 +263,7 @@ describe('the keys of an account', () => {
         where d.id = $1 and b.ledger = d.ledger and b.consumer_id = d.consumer_id and b.number = d.number
       )
       update farebox.budget_details set number = $2, path = array[$2::int] where id = $1`,
-      [uuidOf('budget', id), BUDGETS_MAX],
+      [uuidOf('budget', id), (BUDGETS_MAX * 9) / 10],
     );
     await set({ developerDayLimit: 5 });
     await until(async () => (await pay(0.01)).status === 403);
@@ -271,12 +271,12 @@ describe('the keys of an account', () => {
     assertError(await tryAsk(api, account, key, 1), 403, 'account_keys_closed', 'apiKey');
   });
 
-  it('with a ceiling pay no developer for whose budget no key can be made, and make no budget', async () => {
+  it('with a ceiling pay no developer for whose budget they can make no key, and make no budget', async () => {
     const { id } = await makeBudget(api, key);
     const made = await makeKey(api, key, id);
     await api.sql.query(`update farebox.spend_keys set number = $2 where id = $1`, [
       uuidOf('key', made.id),
-      SPEND_KEYS_MAX,
+      (SPEND_KEYS_MAX * 9) / 10,
     ]);
     await set({ developerDayLimit: 5 });
     await until(async () => (await pay(0.01)).status === 403);

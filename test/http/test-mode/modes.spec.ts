@@ -29,7 +29,7 @@ import { makeBudget, makeKey, spend } from '../../support/budget-requests.ts';
 import { askCapture, askHold, place } from '../../support/hold-requests.ts';
 import { assertError, assertErrorBody, bodyOf, call, charge } from '../../support/http.ts';
 import { keptPool } from '../../support/kept-pools.ts';
-import { makeOperator, signIn, signInLink } from '../../support/sessions.ts';
+import { makeOperator, signIn, signInLink, useSignInLink } from '../../support/sessions.ts';
 import { until } from '../../support/stack.ts';
 import { testSideOf, type TestSide } from '../../support/test-mode.ts';
 
@@ -419,9 +419,7 @@ describe('test mode', () => {
       );
       const email = rows[0]?.email ?? '';
       assert.match(email, /^test:/);
-      const answer = await fetch(await signInLink(api, api.databaseUrl, email), {
-        redirect: 'manual',
-      });
+      const answer = await useSignInLink(await signInLink(api, api.databaseUrl, email));
       assert.ok(!answer.headers.getSetCookie().some((cookie) => cookie.includes('session_token=')));
       await assert.rejects(
         api.sql.query(

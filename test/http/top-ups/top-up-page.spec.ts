@@ -9,6 +9,8 @@ import { readMasterSecrets } from '../../../src/read-setting.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { assertError, bodyOf, call, charge } from '../../support/http.ts';
+import { startApi } from '../../support/stack.ts';
+import { testSideOf } from '../../support/test-mode.ts';
 
 describe('the page of a top-up link', () => {
   let api: TestApi;
@@ -23,8 +25,8 @@ describe('the page of a top-up link', () => {
   });
   after(() => api.stop());
 
-  const submit = (form: Record<string, string>) =>
-    fetch(`${api.url}/top-up`, { method: 'POST', body: new URLSearchParams(form) });
+  const submit = (form: Record<string, string>, at: { readonly url: string } = api) =>
+    fetch(`${at.url}/top-up`, { method: 'POST', body: new URLSearchParams(form) });
 
   it('suggests the shortfall, rounded up, and shows nothing of the account', async () => {
     const page = await fetch(topUpUrl);
@@ -64,6 +66,34 @@ describe('the page of a top-up link', () => {
     for (const url of [expired, nobody, `${topUpUrl}x`]) {
       const link = new URL(url).searchParams.get('link') ?? '';
       assert.equal((await submit({ link, amount: '5' })).status, 404);
+    }
+  });
+
+  it('sets a cookie for its own path, and over TLS one that no page without TLS can set', async () => {
+    const { holder } = await testSideOf(api, api.databaseUrl, await api.createAccount(0));
+    const links = new TopUpLinks(readMasterSecrets(api.env), api.url, { nowMs: Date.now });
+    const url = new URL(links.urlFor(holder.consumerId, undefined, asMicros(1)));
+    const form = { link: url.searchParams.get('link') ?? '', amount: '5' };
+    const secure = await startApi({ env: { ...api.env, BASE_URL: 'https://pay.example.com' } });
+    try {
+      for (const [at, pattern] of [
+        [api, /^farebox_(\w+)=\S+; Path=\/top-up; HttpOnly; SameSite=Lax; Max-Age=\d+$/],
+        [
+          secure,
+          /^__Secure-farebox_(\w+)=\S+; Path=\/top-up; HttpOnly; SameSite=Lax; Max-Age=\d+; Secure$/,
+        ],
+      ] as const) {
+        const page = await submit(form, at);
+        const setCookie = page.headers.get('set-cookie') ?? '';
+        const [, id = ''] = pattern.exec(setCookie) ?? assert.fail(setCookie);
+        const [cookie = ''] = setCookie.split(';');
+        const result = await fetch(`${at.url}/top-up?id=${id}&result=paid`, {
+          headers: { cookie },
+        });
+        assert.match(await result.text(), /\$5\.00 was added to your balance/);
+      }
+    } finally {
+      await secure.stop();
     }
   });
 

@@ -10,12 +10,11 @@ import { isTest } from '../../../domain/mode.ts';
 import { asMicros, formatDollars, microsOfDollars } from '../../../domain/money.ts';
 import { findApproval, type Approval } from '../../../store/approvals/approval.ts';
 import { settleApprovals } from '../../../store/approvals/settle-approvals.ts';
-import { readBody } from '../../body.ts';
+import { readForm } from '../../body.ts';
 import type { Api } from '../../services.ts';
 import { BRAND, escapeHtml, respondPage, type HtmlPage } from '../html-pages.ts';
 import { answerOf, decide, shortfallNow } from './decide-approval.ts';
 
-const FORM_BYTES_MAX = 8 * 1024;
 const DECISIONS = ['once', 'always', 'raise', 'deny'] as const;
 
 export function approvalPage(api: Api): Middleware {
@@ -30,7 +29,7 @@ export function approvalPage(api: Api): Middleware {
 
 export function postApprovalPage(api: Api): Middleware {
   return async (ctx) => {
-    const form = new URLSearchParams((await readBody(ctx.req, FORM_BYTES_MAX)).toString());
+    const form = await readForm(ctx.req);
     const token = form.get('link') ?? '';
     const approval = await findLinked(api, token);
     if (!approval) return respondPage(ctx, 404, EXPIRED);

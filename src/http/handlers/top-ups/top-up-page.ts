@@ -29,14 +29,13 @@ import {
   type TopUpRequest,
   type TopUpResult,
 } from '../../../top-ups/request-top-up.ts';
-import { readBody } from '../../body.ts';
+import { readForm } from '../../body.ts';
 import { redirectTo } from '../../respond.ts';
 import { cookieOf } from '../../cookies.ts';
 import type { Api } from '../../services.ts';
 import { BRAND, escapeHtml, lookingAgain, respondPage, type HtmlPage } from '../html-pages.ts';
 import { checkoutUrlOf, maxPayable, payableFrom } from './top-ups.ts';
 
-const FORM_BYTES_MAX = 8 * 1024;
 /** A little longer than a checkout can be paid. */
 const COOKIE_SECONDS = 25 * 3_600;
 /** The next three of these are offered beside the suggested amount, in dollars: a smaller one would not be enough. */
@@ -57,7 +56,7 @@ export function topUpPage(api: Api): Middleware {
 /** Opens the checkout and links to it. */
 export function postTopUpPage(api: Api): Middleware {
   return async (ctx) => {
-    const form = new URLSearchParams((await readBody(ctx.req, FORM_BYTES_MAX)).toString());
+    const form = await readForm(ctx.req);
     const link = form.get('link') ?? '';
     const returnUrl = form.get('returnUrl') ?? undefined;
     const read = readLink(api, link);
@@ -152,7 +151,7 @@ async function showResult(
   }
   if (
     topUpId &&
-    cookieOf(ctx.req, cookieName(topUpId)) === undefined &&
+    cookieOf(ctx.req, cookieName(api, topUpId)) === undefined &&
     api.console.hasSession(ctx.req)
   ) {
     const back = new URLSearchParams({
@@ -163,7 +162,7 @@ async function showResult(
   }
   // A token has no `~`, but an encoded address may.
   const [token = '', ...encoded] =
-    (topUpId && cookieOf(ctx.req, cookieName(topUpId)))?.split('~') ?? [];
+    (topUpId && cookieOf(ctx.req, cookieName(api, topUpId)))?.split('~') ?? [];
   const link = api.topUpLinks.read(token);
   const topUp = topUpId && link && (await findTopUpOf(api.database, link.consumerId, topUpId));
   const back = link && (await returnTo(api, link, decoded(encoded.join('~'))));
@@ -211,11 +210,15 @@ function amountOf(api: Api, text: string): Micros | undefined {
   return amount !== undefined && payable.accepts(amount) ? amount : undefined;
 }
 
-/** Tells the page to which people return which link they came from; another browser sees less. */
+/**
+ * Tells the page to which people return which link they came from; another browser sees less. With its path, other
+ * requests do not carry it: anybody with links can send a browser here many times, and a request with many cookies is
+ * refused.
+ */
 function linkCookie(api: Api, topUp: TopUp, link: string, returnUrl = ''): string {
-  const secure = api.config.consoleUrl.startsWith('https:') ? '; Secure' : '';
+  const secure = isOverTls(api) ? '; Secure' : '';
   return (
-    `${cookieName(topUp.id)}=${link}~${encodeURIComponent(returnUrl)}; Path=/top-up; HttpOnly; ` +
+    `${cookieName(api, topUp.id)}=${link}~${encodeURIComponent(returnUrl)}; Path=/top-up; HttpOnly; ` +
     `SameSite=Lax; Max-Age=${COOKIE_SECONDS}${secure}`
   );
 }
@@ -225,8 +228,13 @@ function decoded(text: string): string {
   return new URLSearchParams(`text=${text}`).get('text') ?? '';
 }
 
-function cookieName(topUpId: string): string {
-  return `farebox_${wireId('topUp', topUpId)}`;
+/** With `__Secure-`, no page without TLS can set it. `__Host-` would allow no path. */
+function cookieName(api: Api, topUpId: string): string {
+  return `${isOverTls(api) ? '__Secure-' : ''}farebox_${wireId('topUp', topUpId)}`;
+}
+
+function isOverTls({ config }: Api): boolean {
+  return config.consoleUrl.startsWith('https:');
 }
 
 const EXPIRED: HtmlPage = {
