@@ -32,7 +32,7 @@ import {
 export const ApprovalBody = Closed({
   apiKey: Type.Optional(
     Text(
-      "With a developer key only: the consumer's key that was refused, as in the charge.",
+      "With a secret key only: the consumer's key that was refused, as in the charge.",
       'fare_ck_live_...',
     ),
   ),
