@@ -135,7 +135,7 @@ export interface AgentReply {
   createdAt: string;
 }
 export interface ApprovalBody {
-  /** With a developer key only: the consumer's key that was refused, as in the charge. */
+  /** With a secret key only: the consumer's key that was refused, as in the charge. */
   apiKey?: string;
   /** With a consumer key or spend key only: the developer that was called. */
   developerId?: string;
@@ -1370,7 +1370,7 @@ export interface InvocationReply {
   completedAt: string | null;
 }
 export interface KeyBody {
-  /** What the key is for. */
+  /** What the key is for. A secret key has the kind `developer`. */
   kind: 'consumer' | 'developer' | 'legacy';
   /** Whether it spends real money (`live`) or play money (`test`). */
   mode?: 'live' | 'test';
@@ -1380,7 +1380,7 @@ export interface KeyBody {
 export interface KeyReply {
   /** The id of the key. */
   id: string;
-  /** What the key is for. */
+  /** What the key is for. A secret key has the kind `developer`. */
   kind: 'consumer' | 'developer' | 'legacy';
   /** Whether it spends real money (`live`) or play money (`test`). */
   mode: 'live' | 'test';
@@ -1514,7 +1514,7 @@ export interface LowBalanceReply {
 export interface NewKeyReply {
   /** The id of the key. */
   id: string;
-  /** What the key is for. */
+  /** What the key is for. A secret key has the kind `developer`. */
   kind: 'consumer' | 'developer' | 'legacy';
   /** Whether it spends real money (`live`) or play money (`test`). */
   mode: 'live' | 'test';

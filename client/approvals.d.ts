@@ -34,7 +34,7 @@ export interface AskOptions {
  */
 export interface Approvals {
   /**
-   * With a developer key: `apiKey` is the key that was refused. With a consumer key or spend key: `developerId` is the
+   * With a secret key: `apiKey` is the key that was refused. With a consumer key or spend key: `developerId` is the
    * developer that was called. The same request returns the same approval.
    */
   ask(

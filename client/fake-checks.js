@@ -77,7 +77,7 @@ export function checkParties({ apiKey, developerId }, isByPayer, ownId) {
     if (developerId !== undefined) malformed('developerId', 'is for consumer keys only');
     return;
   }
-  if (apiKey !== undefined) malformed('apiKey', 'is for developer keys only');
+  if (apiKey !== undefined) malformed('apiKey', 'is for secret keys only');
   if (developerId === undefined) malformed('developerId', 'is required');
   if (developerId !== ownId) refuse('not_found', 'There is no such developer.', 'developerId');
 }

@@ -56,7 +56,7 @@ export async function answerOf(ledger, secretKey, request) {
     if (!match) continue;
     const key = headers.get('authorization')?.replace(/^Bearer /, '');
     if (role === 'developer' && key !== secretKey) {
-      refuse('invalid_secret_key', 'Send a developer key.');
+      refuse('invalid_secret_key', 'Send a secret key.');
     }
     const isConsumer = role === 'consumer' || (role === 'either' && key !== secretKey);
     const consumer = isConsumer ? consumerBy(ledger, key) : undefined;

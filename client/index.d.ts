@@ -73,7 +73,7 @@ interface ConnectionOptions {
 }
 
 export interface FareboxOptions<Mode extends OnUnavailable = 'fail'> extends ConnectionOptions {
-  /** Your developer key. Default: the environment's `FAREBOX_SECRET_KEY`. */
+  /** Your secret key. Default: the environment's `FAREBOX_SECRET_KEY`. */
   secretKey?: string | undefined;
   /** Default `fail`. A refusal always throws, regardless of this setting. */
   onUnavailable?: Mode | undefined;
@@ -84,7 +84,7 @@ export interface FareboxOptions<Mode extends OnUnavailable = 'fail'> extends Con
   coalesce?: boolean | undefined;
   /**
    * The `keys` of `GET /v1/receipts/keys`: receipts are then verified without the network. They sign as well as verify,
-   * so keep them as secret as your developer key. Default: fetched when first needed.
+   * so keep them as safe as your secret key. Default: fetched when first needed.
    */
   receiptKeys?: readonly ReceiptKey[] | undefined;
 }
@@ -207,7 +207,7 @@ export interface PublicReceiptKey {
 
 /**
  * Verifies that a public receipt (`POST /v1/receipts/public`) was signed by Farebox, and returns its contents. For
- * payers: it needs neither a developer key nor a request. Farebox signs a public receipt only for a charge or
+ * payers: it needs neither a secret key nor a request. Farebox signs a public receipt only for a charge or
  * invocation that it has recorded.
  */
 export declare function verifyPublicReceipt(

@@ -412,7 +412,7 @@ class Lease {
         if (error.code === 'lease_fenced' && slice.renewalKey) slice.fencedAnew(error.fence);
         else if (isAboutCalls(error)) throw error;
         else if (!isUnavailable(error)) {
-          // Such as a revoked developer key: nothing more is decided, and what is decided may still be settled.
+          // Such as a revoked secret key: nothing more is decided, and what is decided may still be settled.
           slice.deadline = 0;
           if (elapsedMs() >= slice.expiresAt) return batch.map(() => ({ error }));
           await pause(RETRY_MS);

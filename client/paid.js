@@ -173,7 +173,7 @@ export async function refundUnsent(farebox, charge) {
 }
 
 /**
- * A refusal that comes before the key is looked up, such as that of a revoked developer key, does not tell of
+ * A refusal that comes before the key is looked up, such as that of a revoked secret key, does not tell of
  * the capture.
  */
 function unlessDecided(error) {

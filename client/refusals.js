@@ -16,7 +16,7 @@ const TO_CALLER = new Set([
   'call_timed_out',
 ]);
 
-/** Returns `{ status, headers, error }`. Hides the server's own mistakes, such as a wrong developer key, from the caller. */
+/** Returns `{ status, headers, error }`. Hides the server's own mistakes, such as a wrong secret key, from the caller. */
 export function refusalOf(error) {
   if (!TO_CALLER.has(error.code)) {
     const message = 'This call cannot be billed. Calling again will not help.';

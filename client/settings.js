@@ -7,17 +7,17 @@ const CHARGE_MICROS_MAX = 1_000_000_000_000;
 export function checkSecretKey(value) {
   if (/^[a-z]{2,12}_ck_/.test(value)) {
     throw new TypeError(
-      'Farebox: FAREBOX_SECRET_KEY or secretKey is a consumer key, not a developer key',
+      'Farebox: FAREBOX_SECRET_KEY or secretKey is a consumer key, not a secret key',
     );
   }
   if (typeof value === 'string' && /^[\x21-\x7e]+$/.test(value)) return value;
-  throw new TypeError('Farebox: set FAREBOX_SECRET_KEY, or pass secretKey, to your developer key');
+  throw new TypeError('Farebox: set FAREBOX_SECRET_KEY, or pass secretKey, to your secret key');
 }
 
 export function checkConsumerKey(value) {
   if (/^[a-z]{2,12}_sk_/.test(value)) {
     throw new TypeError(
-      'Farebox: FAREBOX_CONSUMER_KEY or consumerKey is a developer key, not a consumer key',
+      'Farebox: FAREBOX_CONSUMER_KEY or consumerKey is a secret key, not a consumer key',
     );
   }
   if (typeof value === 'string' && /^[\x21-\x7e]+$/.test(value)) return value;

@@ -214,7 +214,7 @@ async function settle(
   );
 }
 
-/** The caller sees the errors that the caller can mend. A wrong developer key is not one of them. */
+/** The caller sees the errors that the caller can mend. A wrong secret key is not one of them. */
 function refuse(response: ServerResponse, error: unknown): void {
   if (response.headersSent) return void response.destroy();
   const isCallers = FareboxError.isInstance(error) && TO_CALLER.has(error.code);

@@ -25,6 +25,7 @@ export interface SettingOptions extends Common {
   readonly maxPerCall?: Micros | 'none';
   readonly tools?: readonly string[] | 'none';
   readonly developers?: readonly string[] | 'none';
+  readonly approveDevelopers?: boolean;
   readonly mayDelegate?: boolean;
   readonly allowLeases?: boolean;
   readonly maxLease?: Micros | 'none';
@@ -55,6 +56,8 @@ export const settings = (command: Command) =>
       'allow only these developers (dev_…), separated by commas, or none',
       orNone(developersOf),
     )
+    .option('--approve-developers', 'refuse each developer until the owner has approved it')
+    .option('--no-approve-developers', 'let developers charge it without an approval')
     .option('--may-delegate', 'let its keys create budgets and keys below it')
     .option('--no-may-delegate', 'do not let its keys create budgets and keys below it')
     .option('--allow-leases', 'let developers lease parts of it')
@@ -85,7 +88,7 @@ function noSuchBudget(id: string): CommandError {
 
 export function changesIn(options: Omit<SettingOptions, keyof Common>): Partial<BudgetSettings> {
   const { name, limit, window, maxPerCall, tools, developers, mayDelegate, expiresAt } = options;
-  const { allowLeases, maxLease } = options;
+  const { approveDevelopers, allowLeases, maxLease } = options;
   return {
     ...(name !== undefined && { name }),
     ...(limit !== undefined && { limitMicros: nullIfNone(limit) }),
@@ -93,6 +96,7 @@ export function changesIn(options: Omit<SettingOptions, keyof Common>): Partial<
     ...(maxPerCall !== undefined && { maxPerCallMicros: nullIfNone(maxPerCall) }),
     ...(tools !== undefined && { tools: nullIfNone(tools) }),
     ...(developers !== undefined && { developers: nullIfNone(developers) }),
+    ...(approveDevelopers !== undefined && { approveDevelopers }),
     ...(mayDelegate !== undefined && { mayDelegate }),
     ...(allowLeases !== undefined && { allowLeases }),
     ...(maxLease !== undefined && { maxLeaseMicros: nullIfNone(maxLease) }),

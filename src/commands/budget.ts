@@ -177,6 +177,7 @@ function shown(budget: Budget): Record<string, string | number | boolean | null>
     tools: budget.tools && budget.tools.join(', '),
     developers:
       budget.developers && budget.developers.map((dev) => wireId('developer', dev)).join(', '),
+    approveDevelopers: budget.approveDevelopers,
     mayDelegate: budget.mayDelegate,
     allowLeases: budget.allowLeases,
     maxLease: dollarsOrNull(budget.maxLeaseMicros),

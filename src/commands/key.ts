@@ -35,7 +35,11 @@ export function register(key: Command): void {
     .action(list);
   common(key.command('create <account>'))
     .description('create a key')
-    .addOption(new Option('--kind <kind>', 'kind of key').choices(KINDS).makeOptionMandatory())
+    .addOption(
+      new Option('--kind <kind>', 'kind of key; developer creates a secret key')
+        .choices(KINDS)
+        .makeOptionMandatory(),
+    )
     .option('--test', 'a test key, which spends play money', false)
     .action(create);
   common(key.command('roll <key>'))

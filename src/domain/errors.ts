@@ -34,10 +34,7 @@ export const ERRORS = {
     401,
     "The consumer's key is missing, invalid or revoked. Reject the call. The owner can create a live key at `keysUrl`; test spend keys are created with the API.",
   ],
-  invalid_secret_key: [
-    401,
-    'The developer key is missing, invalid or revoked. Send an active one.',
-  ],
+  invalid_secret_key: [401, 'The secret key is missing, invalid or revoked. Send an active one.'],
   session_required: [401, 'The session has ended, or there is none. Sign in to the console.'],
   insufficient_balance: [402, 'The balance is too low for the charge. The consumer has to top up.'],
   spend_limit_reached: [

@@ -27,7 +27,7 @@ export interface AuthenticationDeps extends KeyDeps {
 /**
  * `session`: only the owner, signed in, because no key may create or revoke keys of the account. `operator`: such an
  * owner who was promoted and uses two-factor authentication. `payer`: a consumer key of the account or a spend key.
- * `asker`: either of these, or a developer key. No other role accepts a spend key.
+ * `asker`: either of these, or a secret key. No other role accepts a spend key.
  */
 export type Role = 'consumer' | 'developer' | 'either' | 'legacy' | 'payer' | 'asker' | SessionRole;
 type SessionRole = 'session' | 'operator';
@@ -89,10 +89,10 @@ export function ownerInMemory(keys: KeysInMemory, request: IncomingMessage): Key
 
 const REFUSALS: Readonly<Record<KeyRole, [ErrorCode, string]>> = {
   consumer: ['invalid_api_key', needs('consumer key', '<consumer key>')],
-  either: ['invalid_api_key', needs('consumer key or developer key')],
+  either: ['invalid_api_key', needs('consumer key or secret key')],
   payer: ['invalid_api_key', needs('consumer key or spend key')],
-  asker: ['invalid_api_key', needs('consumer key, spend key or developer key')],
-  developer: ['invalid_secret_key', needs('developer key', '<developer key>')],
+  asker: ['invalid_api_key', needs('consumer key, spend key or secret key')],
+  developer: ['invalid_secret_key', needs('secret key', '<secret key>')],
   legacy: [
     'invalid_api_key',
     'This request needs an active legacy key. Send X-Service-Key: <key>.',

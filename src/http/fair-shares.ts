@@ -50,7 +50,7 @@ const ONE_BY_ONE = { weightMax: 1, waitMsMax: 15_000, waitingMax: 10 };
  */
 export const WAITS = { weightMax: 2, waitMsMax: 10_000, waitingMax: 2_000 };
 
-/** Shares of requests that weigh as much as their bodies. Each is of an account's developer keys. */
+/** Shares of requests that weigh as much as their bodies. Each is of an account's secret keys. */
 export type ShareByBytes = 'batches' | 'settlements';
 type ShareByCaller = 'reads' | 'scans' | 'waits' | 'exports' | 'refunds' | 'changes';
 

@@ -32,7 +32,7 @@ import {
 
 export const ApprovalBody = Closed({
   apiKey: Type.Optional(
-    KeyAsked("With a developer key only: the consumer's key that was refused, as in the charge."),
+    KeyAsked("With a secret key only: the consumer's key that was refused, as in the charge."),
   ),
   developerId: Type.Optional(
     Id('developer', 'With a consumer key or spend key only: the developer that was called.'),

@@ -14,7 +14,10 @@ import {
 } from './shapes.ts';
 
 const OVERLAP_SECONDS_MAX = 30 * 86_400;
-const Kind = Word(['consumer', 'developer', 'legacy'], 'What the key is for.');
+const Kind = Word(
+  ['consumer', 'developer', 'legacy'],
+  'What the key is for. A secret key has the kind `developer`.',
+);
 const ModeOfKey = Word(MODES, 'Whether it spends real money (`live`) or play money (`test`).');
 const KeyId = Id('key', 'The id of the key.');
 const BudgetId = Type.Optional(

@@ -323,7 +323,7 @@ describe('client: an error', () => {
     );
     assert.throws(
       () => new FareboxConsumer({ consumerKey: secretKey, baseUrl }),
-      (error: Error) => error instanceof TypeError && /developer key/.test(error.message),
+      (error: Error) => error instanceof TypeError && /secret key/.test(error.message),
     );
   });
 });

@@ -1,5 +1,5 @@
 /**
- * The client has a method for every operation that a consumer or developer key may call: a new route fails
+ * The client has a method for every operation that a consumer key or secret key may call: a new route fails
  * this test until it has one, or is among those left out.
  */
 import assert from 'node:assert/strict';

@@ -63,6 +63,7 @@ describe('farebox budget and account keys', () => {
       'search, fetch',
       '--developers',
       developerId,
+      '--approve-developers',
       '--may-delegate',
     );
     const rootId = String(root['id']);
@@ -82,6 +83,7 @@ describe('farebox budget and account keys', () => {
         maxPerCall: null,
         tools: 'search, fetch',
         developers: developerId,
+        approveDevelopers: true,
         mayDelegate: true,
         allowLeases: false,
         maxLease: null,
@@ -110,6 +112,7 @@ describe('farebox budget and account keys', () => {
     const changed = await set('--limit', '20', '--window', 'none', '--tools', 'none');
     assert.deepEqual([changed['limit'], changed['window'], changed['tools']], [20, null, null]);
     assert.equal((await set('--limit', 'none', '--no-may-delegate'))['mayDelegate'], false);
+    assert.equal((await set('--no-approve-developers'))['approveDevelopers'], false);
     await one('budget', 'close', rootId);
     const listed = await json('budget', 'list', email);
     assert.deepEqual(

@@ -9,6 +9,7 @@ import { call, charge } from '../support/http.ts';
 import { openCheckout } from '../support/payments.ts';
 import {
   closeUnblemished,
+  copiedBy,
   openConsole,
   openedDialog,
   type ConsoleHarness,
@@ -23,6 +24,7 @@ const HEADER_PX = 56;
 const MANY = 101;
 /** Where the noon of a UTC day is in the next day. */
 const AHEAD_OF_UTC = 'Pacific/Auckland';
+const APPROVAL = 'A developer needs your approval before its first charge';
 
 describe('the console for consumers', function () {
   let harness: ConsoleHarness;
@@ -123,6 +125,31 @@ describe('the console for consumers', function () {
     const close = await openedDialog(page, 'Close budget');
     await close.getByText(lease).waitFor();
     await close.getByLabel('(not leases)').waitFor();
+  });
+
+  it('lets the owner require an approval of each developer, and end that', async () => {
+    await open({ permissions: ['clipboard-read', 'clipboard-write'] });
+    const { api } = harness.stack;
+    const account = await harness.newAccount(20);
+    await window.enter(account, '/budgets');
+    await page.getByRole('button', { name: 'Create budget' }).click();
+    const create = await openedDialog(page, 'Create budget');
+    await create.getByLabel('Name').fill('guarded');
+    await create.getByLabel(APPROVAL).check();
+    await create.getByRole('button', { name: 'Create budget and key' }).click();
+    const made = await openedDialog(page, 'Your new key');
+    const key = await copiedBy(page, 'Copy key');
+    await made.getByRole('button', { name: 'Done' }).click();
+    await page.getByText(APPROVAL).waitFor();
+    const { body } = await spend(api, account, key, 1);
+    assert.equal((body as { error?: { code: string } }).error?.code, 'approval_required');
+
+    await page.getByRole('button', { name: 'Edit limits' }).click();
+    const edit = await openedDialog(page, 'Edit limits');
+    await edit.getByLabel(APPROVAL).uncheck();
+    await edit.getByRole('button', { name: 'Save' }).click();
+    await edit.waitFor({ state: 'detached' });
+    await until(async () => (await spend(api, account, key, 1)).status === 201);
   });
 
   it('leads to no MCP server with a consumer key, only with a spend key', async () => {

@@ -69,7 +69,7 @@ describe('the console for developers', () => {
     const { id } = (await (await made).json()) as { id: string };
     await button('Run').waitFor();
     await page.evaluate(`fetch('/v1/keys/${id}/revoke', { method: 'POST' })`);
-    const refused = page.getByRole('alert').getByText('This request needs an active developer key');
+    const refused = page.getByRole('alert').getByText('This request needs an active secret key');
     // The key may work for another second.
     await until(async () => {
       const answer = page.waitForResponse('**/v1/charges');

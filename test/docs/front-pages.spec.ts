@@ -4,7 +4,12 @@ import { ENDPOINTS } from '../../src/http/routes.ts';
 import { read } from '../tree/sources.ts';
 
 /** Where the README has another word for a role. */
-const KEYS: Readonly<Record<string, string>> = { either: 'both', asker: 'any', public: 'none' };
+const KEYS: Readonly<Record<string, string>> = {
+  developer: 'secret',
+  either: 'both',
+  asker: 'any',
+  public: 'none',
+};
 
 describe('the pages that people read first', () => {
   it('name the key that each endpoint takes', () => {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { copyFile, cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -33,6 +34,8 @@ const PACKAGES = {
   'node_modules/needed': { version: '1.0.0' },
   'node_modules/of-another-machine': { version: '1.0.0', optional: true, os: ['none'] },
 };
+
+const EXEC_USAGE = /^Usage: farebox exec <program> \[arguments\.\.\.\]$/m;
 
 interface Ended {
   readonly code: number | null;
@@ -165,10 +168,29 @@ describe('bin/farebox', () => {
     assert.equal(stdout.split(':')[0], join(clone, 'node_modules/.bin'));
   });
 
-  it('names the command that does not exist', async () => {
-    const { code, stderr } = await run(['exec', 'no-such-command']);
+  it('says that a program does not exist', async () => {
+    const { code, stderr } = await run(['exec', 'no-such-program']);
     assert.equal(code, 127);
-    assert.match(stderr, /cannot run no-such-command: /);
+    assert.match(stderr, /^farebox: there is no program no-such-program in/m);
+    assert.match(stderr, EXEC_USAGE);
+    assert.doesNotMatch(stderr, /ENOENT/);
+  });
+
+  it('prints the usage of exec, and installs nothing for it', async () => {
+    for (const option of ['--help', '-h']) {
+      const { code, stdout } = await run(['exec', option]);
+      assert.equal(code, 0);
+      assert.match(stdout, EXEC_USAGE);
+    }
+    const { code, stderr } = await run(['exec']);
+    assert.equal(code, 2);
+    assert.match(stderr, EXEC_USAGE);
+    assert.equal(existsSync(join(clone, 'node_modules')), false);
+  });
+
+  it('gives --help behind a program to the program', async () => {
+    const { stdout } = await run(['exec', 'echo', '--help']);
+    assert.doesNotMatch(stdout, EXEC_USAGE);
   });
 
   it('forwards signals to the command', async () => {

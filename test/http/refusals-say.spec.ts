@@ -85,11 +85,11 @@ describe('the message of a refusal', () => {
     );
   });
 
-  it('asks for the developer key by the name that the guides use', async () => {
+  it('asks for the secret key by the name that the guides use', async () => {
     const body = { apiKey: account.consumerKey, tool: 'search', amount: 1 };
     assert.equal(
       messageOf(await call(api, 'POST', '/v1/charges', { body })),
-      'This request needs an active developer key. Send Authorization: Bearer <developer key>.',
+      'This request needs an active secret key. Send Authorization: Bearer <secret key>.',
     );
   });
 

@@ -96,7 +96,7 @@ export async function read<Answer>(url: string, key: string): Promise<Answer> {
   return (await response.json()) as Answer;
 }
 
-/** $0.02 for `search`, with the account's own developer key; an undefined member is left out. */
+/** $0.02 for `search`, with the account's own secret key; an undefined member is left out. */
 export async function charge(
   server: { readonly url: string },
   account: TestAccount,

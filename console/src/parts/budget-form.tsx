@@ -24,6 +24,7 @@ interface Draft {
   readonly per: string;
   readonly windowLimit: string;
   readonly maxPerCall: string;
+  readonly approveDevelopers: boolean;
   readonly mayDelegate: boolean;
 }
 
@@ -34,6 +35,7 @@ function draftOf(budget?: Budget): Draft {
     per: budget?.window?.per ?? 'day',
     windowLimit: textOf(budget?.window?.limit),
     maxPerCall: textOf(budget?.maxPerCall),
+    approveDevelopers: budget?.approveDevelopers ?? false,
     mayDelegate: budget?.mayDelegate ?? false,
   };
 }
@@ -46,14 +48,14 @@ function dollars(text: string): string | null {
   return text.trim() === '' ? null : text.trim();
 }
 
-function bodyOf({ name, limit, per, windowLimit, maxPerCall, mayDelegate }: Draft) {
+function bodyOf({ name, limit, per, windowLimit, maxPerCall, ...rules }: Draft) {
   const each = dollars(windowLimit);
   return {
     name: name.trim(),
     limit: dollars(limit),
     window: each === null ? null : { per, limit: each },
     maxPerCall: dollars(maxPerCall),
-    mayDelegate,
+    ...rules,
   };
 }
 
@@ -185,6 +187,11 @@ function Fields({
         label="Limit for one call"
         value={draft.maxPerCall}
         onValue={(maxPerCall) => set({ maxPerCall })}
+      />
+      <Switch
+        label="A developer needs your approval before its first charge"
+        checked={draft.approveDevelopers}
+        onChange={(event) => set({ approveDevelopers: event.currentTarget.checked })}
       />
       <Switch
         label="Its keys may create budgets and keys below it"

@@ -7,7 +7,7 @@ export const APPROVAL_OPERATIONS = {
     summary: 'Ask for an approval',
     description:
       'Asks the owner of the account about a call that a budget or the balance refuses. Send it with the spend key or ' +
-      'consumer key that was refused, or with a developer key and the key of the caller as `apiKey`. Farebox determines ' +
+      'consumer key that was refused, or with a secret key and the key of the caller as `apiKey`. Farebox determines ' +
       'what refuses the call now. The owner gets an email with a link to decide. The same request returns the same ' +
       'approval, with 200, while it is pending, while `once` is not used, and for an hour after a denial.',
   },

@@ -13,7 +13,7 @@ export const HOLD_OPERATIONS = {
     tag: 'Holds',
     summary: 'List holds',
     description:
-      'Returns holds, newest first. A developer key gets the holds that it placed, a consumer key ' +
+      'Returns holds, newest first. A secret key gets the holds that it placed, a consumer key ' +
       'those on its balance. Only the developer sees `metadata`.',
   },
   getHold: {

@@ -13,7 +13,7 @@ export const LEASE_OPERATIONS = {
     tag: 'Leases',
     summary: 'List leases',
     description:
-      'Returns leases, newest first. A developer key gets the leases that it took, a consumer key those on its balance.',
+      'Returns leases, newest first. A secret key gets the leases that it took, a consumer key those on its balance.',
   },
   getLease: {
     tag: 'Leases',

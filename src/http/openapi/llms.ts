@@ -9,10 +9,10 @@ import type { Role } from '../authenticate.ts';
 
 const KEYS: Readonly<Record<Role | 'public', string>> = {
   consumer: 'consumer key',
-  developer: 'developer key',
-  either: 'consumer key or developer key',
+  developer: 'secret key',
+  either: 'consumer key or secret key',
   payer: 'consumer key or spend key',
-  asker: 'consumer key, spend key or developer key',
+  asker: 'consumer key, spend key or secret key',
   legacy: 'legacy key, in `X-Service-Key`',
   session: 'the console session',
   operator: 'the console session of an operator',

@@ -412,7 +412,7 @@ export const OPERATIONS = {
     summary: 'Get a monthly statement',
     description:
       'Returns the statement of a UTC month. A consumer key gets the statement of the balance, a ' +
-      'developer key that of the earnings.',
+      'secret key that of the earnings.',
   },
   registerAgent: {
     tag: 'Agents (legacy)',

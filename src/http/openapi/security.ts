@@ -6,7 +6,7 @@ const bearer = (description: string) => ({ type: 'http', scheme: 'bearer', descr
 export const SECURITY_SCHEMES = {
   consumerKey: bearer('A consumer key, `..._ck_live_...`, or `..._ck_test_...` in test mode.'),
   developerKey: bearer(
-    'A developer key, `..._sk_live_...`, or `..._sk_test_...` in test mode. Keep it on your server.',
+    'The secret key of a developer, `..._sk_live_...`, or `..._sk_test_...` in test mode. Keep it on your server.',
   ),
   legacyKey: {
     type: 'apiKey',

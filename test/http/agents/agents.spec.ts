@@ -234,7 +234,7 @@ describe('POST /register', () => {
   const keys = {
     none: () => ({}),
     'a consumer key': () => ({ 'x-service-key': owner.consumerKey }),
-    'a developer key': () => ({ 'x-service-key': owner.developerKey }),
+    'a secret key': () => ({ 'x-service-key': owner.developerKey }),
     'a legacy key as a bearer': () => ({ authorization: `Bearer ${owner.legacyKey}` }),
     'a key that is cut short': () => ({ 'x-service-key': owner.legacyKey.slice(0, -1) }),
   };

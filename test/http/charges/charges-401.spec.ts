@@ -1,4 +1,4 @@
-/** Who may charge whom: a developer key charges, a consumer's key is charged, nothing else. */
+/** Who may charge whom: a secret key charges, a consumer's key is charged, nothing else. */
 import assert from 'node:assert/strict';
 import { composeKey } from '../../../src/domain/api-keys.ts';
 import type { TestAccount } from '../../support/accounts.ts';
@@ -33,7 +33,7 @@ describe('POST /v1/charges: 401', () => {
     'is an object': () => ({ key: account.consumerKey }),
     'is no key at all': () => 'key',
     'is of nobody': () => composeKey('fare', 'consumer', NOBODYS, 'live'),
-    'is the developer key': () => account.developerKey,
+    'is the secret key': () => account.developerKey,
     'is a legacy key': () => account.legacyKey,
     'is revoked': () => revoked.consumerKey,
     'has a character changed': () => changed(account.consumerKey),

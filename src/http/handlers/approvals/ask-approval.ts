@@ -95,7 +95,7 @@ async function byDeveloper(api: Api, developer: KeyOwner, body: ApprovalBody): P
 }
 
 async function byPayer(api: Api, payer: KeyOwner, body: ApprovalBody): Promise<Parties> {
-  if (body.apiKey !== undefined) throw misplaced('apiKey', 'a developer key');
+  if (body.apiKey !== undefined) throw misplaced('apiKey', 'a secret key');
   const developerId = body.developerId && uuidOf('developer', body.developerId);
   if (!developerId) {
     throw invalidField('developerId', 'developerId must name the developer that was called.');

@@ -1,5 +1,5 @@
 /**
- * The threshold of `balance.low`. With the developer key or in the console, as webhook endpoints: tool
+ * The threshold of `balance.low`. With the secret key or in the console, as webhook endpoints: tool
  * servers have consumer keys.
  */
 import { dollarsOf } from '../../../domain/money.ts';
