@@ -1,7 +1,7 @@
 /**
- * The places of a worker for calls of agents. An account may hold as many as are free, so accounts whose
- * agents hang leave places for the others: one alone takes half of them, two take a third each. Any number of
- * them leave some to those whose last call did not hang.
+ * The places of a worker for calls of agents, or of webhook endpoints. An account may hold as many as are free, so
+ * accounts whose agents hang leave places for the others: one alone takes half of them, two take a third each. Any
+ * number of them leave some to those whose last call did not hang.
  */
 
 /** How many accounts whose calls hung are remembered. Those that hung longest ago are forgotten first. */

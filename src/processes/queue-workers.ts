@@ -71,6 +71,8 @@ const AGENT_CALLS_RESERVED = 50;
 const BUSY_AGENT_CALLS_MAX = 100;
 /** The most webhook endpoints that one worker sends to at once. Each may be slow. */
 const WEBHOOK_ENDPOINTS_MAX = 200;
+/** How many of these stay free for other accounts than those whose last sending hung. */
+const WEBHOOK_ENDPOINTS_RESERVED = 50;
 /** The most mails that one worker sends at once. A mail server that hangs holds each for half a minute. */
 const MAILS_MAX = 20;
 /** How long a task waits for the worker that has the workflow cached; that worker may have been killed. */
@@ -133,6 +135,7 @@ export async function createQueueWorkers(deps: QueueWorkerDeps): Promise<Worker[
             'events wait because MASTER_SECRET lacks the secret that signs them',
           ),
         mailOwners: deps.mailOwnersOfEndpoints,
+        places: new SharedPlaces(WEBHOOK_ENDPOINTS_MAX, WEBHOOK_ENDPOINTS_RESERVED),
       }),
       maxConcurrentActivityTaskExecutions: WEBHOOK_ENDPOINTS_MAX,
     }),

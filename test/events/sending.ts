@@ -16,7 +16,7 @@ const waitingRow = row(
 
 export const OLD = 'a'.repeat(32);
 export const NEW = 'b'.repeat(32);
-const SENDING = {
+export const SENDING = {
   allowPrivate: true,
   retryMs: 60_000,
   onMissingMaster: () => {},
