@@ -152,17 +152,13 @@ interface Report {
 /** Empty for payouts, fees and other objects without a payment. */
 function reportOf(object: BookedObject): Report[] {
   if (object === null || typeof object === 'string') return [];
-  switch (object.object) {
-    case 'charge':
-    case 'refund':
-    case 'dispute':
-      return reportAbout(object, object);
-    case 'radar.early_fraud_warning':
-      // Its payment's metadata is in its charge.
-      return reportAbout(object, expandedChargeOf(object));
-    default:
-      return [];
+  // Its payment's metadata is in its charge.
+  if (object.object === 'radar.early_fraud_warning') {
+    return reportAbout(object, expandedChargeOf(object));
   }
+  const isAboutPayment =
+    object.object === 'charge' || object.object === 'refund' || object.object === 'dispute';
+  return isAboutPayment ? reportAbout(object, object) : [];
 }
 
 function reportAbout(
