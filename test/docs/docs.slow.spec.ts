@@ -12,6 +12,8 @@ import { followPage } from './page-run.ts';
 const PAGES = [
   'docs/quickstart.md',
   'docs/charging.md',
+  'docs/receipts.md',
+  'docs/consumers.md',
   'docs/holds.md',
   'docs/budgets.md',
   'docs/approvals.md',

@@ -1,7 +1,8 @@
 /** The pages that people read first: the README and the changelogs. */
 import assert from 'node:assert/strict';
+import { globSync } from 'node:fs';
 import { ENDPOINTS } from '../../src/http/routes.ts';
-import { read } from '../tree/sources.ts';
+import { read, ROOT } from '../tree/sources.ts';
 
 /** Where the README has another word for a role. */
 const KEYS: Readonly<Record<string, string>> = {
@@ -23,6 +24,17 @@ describe('the pages that people read first', () => {
     assert.ok(shown.length > 50, `${shown.length}`);
     assert.deepEqual(
       shown.filter((row) => !taken.has(row)),
+      [],
+    );
+  });
+
+  it('lead to every page of the documentation', () => {
+    const linked = [...read('README.md').matchAll(/\]\((docs\/[\w-]+\.md)[)#]/g)];
+    const found = new Set(linked.map(([, page]) => page));
+    const pages = globSync('docs/*.md', { cwd: ROOT });
+    assert.ok(pages.length > 20);
+    assert.deepEqual(
+      pages.filter((page) => !found.has(page)),
       [],
     );
   });

@@ -21,6 +21,8 @@ const CONSTRUCTIONS = [
   /\b(stays?|left) (as it is|as they are|so)\b/i,
   /\bhowever (many|often|few|long)\b/i,
   /\bwhat is (credited|needed|left out|there)\b/i,
+  // The specification, the client and the console call it a secret key.
+  /\bdeveloper keys?\b/i,
   // Comments that only make sense with the name below them.
   /(\/\*\*|\/\/|^ *\*|description: ['"`]) ?(Of|Whose|Those) /m,
   /\b\d([\d,.]*\d)? dollars\b/i,

@@ -60,7 +60,7 @@ export function openApiDocument(endpoints: readonly Endpoint[], version: string)
         'Amounts are JSON numbers in dollars. Times are ISO 8601 in UTC. A 2xx status is durable. ' +
         'With 4xx and 503, no money moved. With `idempotency_key_in_use` (409), 500 or a lost connection, the ' +
         'outcome is unknown: repeat the request with the same `Idempotency-Key` to find out. Ignore fields ' +
-        'that you do not know: later versions may add some.',
+        'that you do not know: later versions may add some. [API stability](/docs/stability.md) says what can change.',
       license: { name: 'Apache 2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/', description: 'The server that serves this document.' }],
