@@ -1,7 +1,9 @@
-/** What is read to list the leases and refusals of an account that has made very many keys and leases. */
+/** What is read to list the leases, refusals and spending of an account that has made very many keys and leases. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
+import { asMicros } from '../../../src/domain/money.ts';
 import type { Database } from '../../../src/store/database.ts';
+import { listKeyDays, type KeyDaySpending } from '../../../src/store/budgets/usage.ts';
 import { listLeases } from '../../../src/store/leases/lease.ts';
 import { listKeyRefusals } from '../../../src/store/refusals/key-refusals.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
@@ -54,6 +56,13 @@ describe('an account with many keys and leases', () => {
        select $1, $2, date_trunc('hour', now()), n, 'spend_limit_reached', 1, now() from generate_series(1, $3::int) n`,
       [...of, REFUSED],
     );
+    await client.query(
+      `insert into farebox.key_spending
+         (ledger, consumer_id, spend_key, developer, tool, span, begins_at, amount_micros, charges)
+       select $1, $2, n, $3, 'search', span, begins_at, 5, 1 from generate_series(1, $4::int) n,
+         (values ('all', '-infinity'::timestamptz), ('day', '2026-03-10 UTC'), ('day', '2026-03-11 UTC')) s (span, begins_at)`,
+      [...of, developerNumber, ROWS],
+    );
   });
   after(async () => {
     await client?.end();
@@ -70,7 +79,34 @@ describe('an account with many keys and leases', () => {
       const refusals = await listKeyRefusals(database, node, { hours: 24, limit: PAGE.limit });
       return refusals.length;
     },
+    'what its keys spent by day': (database) => listSpending(database),
+    'what its keys spent by day, from the middle of the file': async (database) =>
+      listSpending(database, {
+        number: ROWS / 2,
+        keyId: '',
+        keyName: null,
+        day: '2026-03-10T00:00:00.000Z',
+        developerNumber,
+        developerId: '',
+        tool: 'search',
+        spentMicros: asMicros(5),
+        charges: 1,
+      }),
   };
+
+  /** The keys in their order, with two days each. A page begins behind the first day of a key, or with it. */
+  async function listSpending(database: Database, after?: KeyDaySpending): Promise<number> {
+    const node = { ...payer, root: null, number: 1 };
+    const rows = await listKeyDays(database, node, {}, { limit: PAGE.limit, after });
+    const first = after ? ROWS / 2 : 1;
+    assert.deepEqual(
+      rows.map(({ number, day }) => `${number} ${day.slice(0, 10)}`),
+      Array.from({ length: PAGE.limit + 1 }, (_, place) => place)
+        .map((place) => `${first + Math.floor(place / 2)} 2026-03-${10 + (place % 2)}`)
+        .slice(after ? 1 : 0, after ? undefined : -1),
+    );
+    return rows.length;
+  }
 
   for (const statistics of ['without statistics', 'with statistics']) {
     describe(`lists ${statistics}`, () => {
