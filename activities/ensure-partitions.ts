@@ -4,9 +4,9 @@
  */
 import { ensureChargePartitions } from '../src/store/charges/partitions.ts';
 
-export type PartitionActivities = ReturnType<typeof createPartitionActivities>;
+export type EnsurePartitionsActivities = ReturnType<typeof createEnsurePartitionsActivities>;
 
-export function createPartitionActivities({ databaseUrl }: { readonly databaseUrl: string }) {
+export function createEnsurePartitionsActivities({ databaseUrl }: { readonly databaseUrl: string }) {
   return {
     /** Returns the names of the partitions that it created. */
     async ensurePartitions(): Promise<readonly string[]> {

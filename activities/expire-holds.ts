@@ -2,9 +2,9 @@
 import type { Database } from '../src/store/database.ts';
 import { expireHolds, type Expired } from '../src/store/holds/expire-holds.ts';
 
-export type HoldActivities = ReturnType<typeof createHoldActivities>;
+export type ExpireHoldsActivities = ReturnType<typeof createExpireHoldsActivities>;
 
-export function createHoldActivities({ database }: { readonly database: Database }) {
+export function createExpireHoldsActivities({ database }: { readonly database: Database }) {
   return {
     async sweepHolds(): Promise<Expired> {
       return expireHolds(database);

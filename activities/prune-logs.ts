@@ -2,15 +2,15 @@
 import type { Database } from '../src/store/database.ts';
 import { pruneLogs, type Pruned } from '../src/store/prune-logs.ts';
 
-export interface LogDeps {
+export interface PruneLogsDeps {
   readonly database: Database;
   /** How long Stripe's events and ours are kept. */
   readonly retentionDays: number;
 }
 
-export type LogActivities = ReturnType<typeof createLogActivities>;
+export type PruneLogsActivities = ReturnType<typeof createPruneLogsActivities>;
 
-export function createLogActivities({ database, retentionDays }: LogDeps) {
+export function createPruneLogsActivities({ database, retentionDays }: PruneLogsDeps) {
   return {
     async pruneOldLogs(): Promise<Pruned> {
       return pruneLogs(database, retentionDays);

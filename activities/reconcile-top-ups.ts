@@ -22,7 +22,7 @@ import {
 import { readClock } from '../src/store/database.ts';
 import { findTopUp, type TopUp } from '../src/store/top-ups/top-ups.ts';
 
-export interface ReconciliationDeps extends Books {
+export interface ReconcileTopUpsDeps extends Books {
   /** How many top-ups are compared per second at most. */
   readonly comparedPerSecond: number;
   /** The pauses before each check of what differed. */
@@ -46,7 +46,7 @@ export interface Part {
   readonly differing: number;
 }
 
-export type ReconciliationActivities = ReturnType<typeof createReconciliationActivities>;
+export type ReconcileTopUpsActivities = ReturnType<typeof createReconcileTopUpsActivities>;
 
 /** Each top-up takes a few calls to the processor, so a part ends well within its two minutes while Stripe is slow. */
 const TOP_UPS_PER_PART = 50;
@@ -62,7 +62,7 @@ function addUp(sum: typeof NOTHING, part: typeof NOTHING): typeof NOTHING {
   };
 }
 
-export function createReconciliationActivities(deps: ReconciliationDeps) {
+export function createReconcileTopUpsActivities(deps: ReconcileTopUpsDeps) {
   const { database, comparedPerSecond } = deps;
   // For all parts that this worker runs: one run's parts follow one another.
   const pace = new Pace(comparedPerSecond);

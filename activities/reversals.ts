@@ -12,7 +12,7 @@ import { getClaims } from '../src/store/top-ups/reversals.ts';
 import { getTopUp } from '../src/store/top-ups/top-ups.ts';
 import { rowIdOf } from './row-id.ts';
 
-export interface TopUpReversalDeps {
+export interface ReversalDeps {
   readonly database: Database;
   readonly stripe: Stripe;
   readonly warn: (message: string) => void;
@@ -29,9 +29,9 @@ export interface SyncedReversals {
   readonly invoiceRefusal: string | null;
 }
 
-export type TopUpReversalActivities = ReturnType<typeof createTopUpReversalActivities>;
+export type ReversalActivities = ReturnType<typeof createReversalActivities>;
 
-export function createTopUpReversalActivities(deps: TopUpReversalDeps) {
+export function createReversalActivities(deps: ReversalDeps) {
   return {
     /**
      * Records the processor's refunds and disputes, and makes the requested refunds. Reads first, to learn what an

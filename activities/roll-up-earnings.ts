@@ -2,9 +2,9 @@
 import type { Database } from '../src/store/database.ts';
 import { rollUp, type RollupStep } from '../src/store/earnings/rollups.ts';
 
-export type RollupActivities = ReturnType<typeof createRollupActivities>;
+export type RollUpEarningsActivities = ReturnType<typeof createRollUpEarningsActivities>;
 
-export function createRollupActivities({ database }: { readonly database: Database }) {
+export function createRollUpEarningsActivities({ database }: { readonly database: Database }) {
   return {
     async rollUp(): Promise<RollupStep> {
       return rollUp(database);

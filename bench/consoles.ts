@@ -53,6 +53,7 @@ async function record(ledger: Ledger, url: string): Promise<readonly Asked[]> {
   try {
     const page = await browser.newPage();
     await page.goto(await signInLink({ url }, ledger.databaseUrl, emailOf(0)));
+    await page.getByRole('button', { name: 'Sign in' }).click();
     await page.waitForURL('**/console/balance');
     await page.goto(`${url}/console/developer`);
     await page.locator('.recharts-surface').first().waitFor();

@@ -51,6 +51,7 @@ async function signIn(browser: Browser, url: string, databaseUrl: string): Promi
   const context = await browser.newContext();
   const page = await context.newPage();
   await page.goto(await signInLink({ url }, databaseUrl, EMAIL));
+  await page.getByRole('button', { name: 'Sign in' }).click();
   await page.waitForURL('**/console/balance');
   const storage = await context.storageState();
   await context.close();

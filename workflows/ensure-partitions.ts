@@ -1,9 +1,9 @@
 /** Creates the partitions of the coming months, so that no month begins without one. Started by a schedule. */
 import { proxyActivities } from '@temporalio/workflow';
-import type { PartitionActivities } from '../activities/ensure-partitions.ts';
+import type { EnsurePartitionsActivities } from '../activities/ensure-partitions.ts';
 
 // Retries without limit: while traffic keeps a partition from being created, the UI shows its month.
-const { ensurePartitions: ensure } = proxyActivities<PartitionActivities>({
+const { ensurePartitions: ensure } = proxyActivities<EnsurePartitionsActivities>({
   // Rows that have to move first are copied meanwhile: about a minute for some millions.
   startToCloseTimeout: '30m',
   heartbeatTimeout: '5s',

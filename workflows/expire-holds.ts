@@ -3,11 +3,11 @@
  * finds nothing to do.
  */
 import { continueAsNew, proxyActivities } from '@temporalio/workflow';
-import type { HoldActivities } from '../activities/expire-holds.ts';
+import type { ExpireHoldsActivities } from '../activities/expire-holds.ts';
 import { UNTIL_IT_SUCCEEDS } from './until-it-succeeds.ts';
 
 // While a step fails, no other run starts.
-const { sweepHolds } = proxyActivities<HoldActivities>({
+const { sweepHolds } = proxyActivities<ExpireHoldsActivities>({
   ...UNTIL_IT_SUCCEEDS,
   summary: 'Release expired holds',
 });

@@ -1,7 +1,7 @@
 /** The steps that `topUp` and `reversals` share: how they are called, and how long to wait after one has failed. */
 import { type ActivityFailure, proxyActivities, workflowInfo } from '@temporalio/workflow';
 import type { TopUpPaymentActivities } from '../activities/top-up-payments.ts';
-import type { TopUpReversalActivities } from '../activities/reversals.ts';
+import type { ReversalActivities } from '../activities/reversals.ts';
 import type { TopUpActivities } from '../activities/top-ups.ts';
 import { jittered } from '../src/domain/retries.ts';
 import { stripeTaskQueue } from '../src/domain/task-queues.ts';
@@ -40,8 +40,8 @@ export const OPENS_PAYMENT = 3;
 export function atProcessor(
   summary: string,
   priorityKey = FINISHES_PAYMENT,
-): TopUpPaymentActivities & TopUpReversalActivities {
-  return proxyActivities<TopUpPaymentActivities & TopUpReversalActivities>({
+): TopUpPaymentActivities & ReversalActivities {
+  return proxyActivities<TopUpPaymentActivities & ReversalActivities>({
     ...STEP,
     taskQueue: stripeTaskQueue(workflowInfo().taskQueue),
     priority: { priorityKey },

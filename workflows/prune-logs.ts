@@ -1,10 +1,10 @@
 /** Deletes old rows of logs, step by step, so that they do not grow forever. A schedule starts it once a day. */
 import { continueAsNew, proxyActivities } from '@temporalio/workflow';
-import type { LogActivities } from '../activities/prune-logs.ts';
+import type { PruneLogsActivities } from '../activities/prune-logs.ts';
 import { UNTIL_IT_SUCCEEDS } from './until-it-succeeds.ts';
 
 // While a step fails, no other run starts.
-const { pruneOldLogs } = proxyActivities<LogActivities>({
+const { pruneOldLogs } = proxyActivities<PruneLogsActivities>({
   ...UNTIL_IT_SUCCEEDS,
   summary: 'Delete old log rows',
 });

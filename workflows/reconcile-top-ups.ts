@@ -4,7 +4,7 @@
  * the remaining differences. Started by a schedule; if a run ends early, the next one starts from the same point.
  */
 import { continueAsNew, patched, proxyActivities, sleep, workflowInfo } from '@temporalio/workflow';
-import type { Part, ReconciliationActivities } from '../activities/reconcile-top-ups.ts';
+import type { Part, ReconcileTopUpsActivities } from '../activities/reconcile-top-ups.ts';
 import { REVIEW_AFTER_MS } from '../src/domain/retries.ts';
 import { stripeTaskQueue } from '../src/domain/task-queues.ts';
 
@@ -41,11 +41,11 @@ const STEP = {
 } as const;
 
 const inPostgres = (summary: string) =>
-  proxyActivities<ReconciliationActivities>({ ...STEP, summary });
+  proxyActivities<ReconcileTopUpsActivities>({ ...STEP, summary });
 
 /** In the paced queue, after the steps of payments that somebody waits for. */
 const atProcessor = (summary: string) =>
-  proxyActivities<ReconciliationActivities>({
+  proxyActivities<ReconcileTopUpsActivities>({
     ...STEP,
     taskQueue: stripeTaskQueue(workflowInfo().taskQueue),
     priority: { priorityKey: 5 },

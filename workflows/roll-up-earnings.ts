@@ -3,11 +3,11 @@
  * starts it every minute. A backlog of days is worked off in a chain of runs with short histories.
  */
 import { continueAsNew, proxyActivities } from '@temporalio/workflow';
-import type { RollupActivities } from '../activities/roll-up-earnings.ts';
+import type { RollUpEarningsActivities } from '../activities/roll-up-earnings.ts';
 import { UNTIL_IT_SUCCEEDS } from './until-it-succeeds.ts';
 
 // While a step fails, no other run starts.
-const { rollUp } = proxyActivities<RollupActivities>({
+const { rollUp } = proxyActivities<RollUpEarningsActivities>({
   ...UNTIL_IT_SUCCEEDS,
   summary: 'Add recent charges to the sums of earnings',
 });

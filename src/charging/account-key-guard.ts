@@ -28,7 +28,7 @@ export class AccountKeyGuard {
 
   /**
    * The key as it pays the developer: under a ceiling, through the developer's budget. Null when it does not
-   * pay: its owner closed it, or the account can have no more budgets.
+   * pay: its owner closed it, or keys of the account can make no more budgets.
    */
   payerOf(key: KeyOwner, developer: Developer): MaybePromise<KeyOwner | null> {
     if (key.guard === null) return key;

@@ -21,7 +21,6 @@ const ENDPOINTS: ReadonlyMap<string, 'GET' | 'POST'> = new Map([
   ['/reset-password', 'POST'],
   ['/revoke-other-sessions', 'POST'],
   ['/revoke-session', 'POST'],
-  ['/sign-in-link', 'POST'],
   ['/sign-in/email', 'POST'],
   ['/sign-out', 'POST'],
   ['/sign-up', 'POST'],

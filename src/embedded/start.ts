@@ -280,7 +280,7 @@ function summary(
     `The first account, ${account.email}, was given $10.00 to spend:`,
     '',
     `  consumer key   ${account.consumerKey}`,
-    `  secret key    ${account.developerKey}`,
+    `  secret key     ${account.developerKey}`,
     `  legacy key     ${account.legacyKey}`,
     '',
     'Sign in to its console (works once):',

@@ -6,17 +6,17 @@ import { Worker, type WorkerDeploymentOptions, type WorkerOptions } from '@tempo
 import type { Logger } from 'pino';
 import type { Stripe } from 'stripe';
 import { createApprovalActivities } from '../../activities/approvals.ts';
-import { createPartitionActivities } from '../../activities/ensure-partitions.ts';
-import { createHoldActivities } from '../../activities/expire-holds.ts';
+import { createEnsurePartitionsActivities } from '../../activities/ensure-partitions.ts';
+import { createExpireHoldsActivities } from '../../activities/expire-holds.ts';
 import { explainFailures } from '../../activities/explain-failures.ts';
 import { createGrantActivities } from '../../activities/grants.ts';
 import { beatHearts } from '../../activities/heartbeat.ts';
 import { createInvocationAttemptActivities } from '../../activities/invocation-attempts.ts';
 import { createInvocationActivities } from '../../activities/invocations.ts';
-import { createLogActivities } from '../../activities/prune-logs.ts';
-import { createReconciliationActivities } from '../../activities/reconcile-top-ups.ts';
-import { createTopUpReversalActivities } from '../../activities/reversals.ts';
-import { createRollupActivities } from '../../activities/roll-up-earnings.ts';
+import { createPruneLogsActivities } from '../../activities/prune-logs.ts';
+import { createReconcileTopUpsActivities } from '../../activities/reconcile-top-ups.ts';
+import { createReversalActivities } from '../../activities/reversals.ts';
+import { createRollUpEarningsActivities } from '../../activities/roll-up-earnings.ts';
 import { createTopUpPaymentActivities } from '../../activities/top-up-payments.ts';
 import { createTopUpActivities } from '../../activities/top-ups.ts';
 import { createWebhookEndpointActivities } from '../../activities/webhook-endpoints.ts';
@@ -190,10 +190,10 @@ function createLedgerActivities({ config, database, stripe }: ActivityDeps) {
       firstAskMs: config.firstAskMs,
       autoTopUpRetryMs: config.autoTopUpRetryMs,
     }),
-    ...createRollupActivities({ database }),
-    ...createHoldActivities({ database }),
-    ...createLogActivities({ database, retentionDays: config.logRetentionDays }),
-    ...createPartitionActivities({ databaseUrl: config.databaseUrl }),
+    ...createRollUpEarningsActivities({ database }),
+    ...createExpireHoldsActivities({ database }),
+    ...createPruneLogsActivities({ database, retentionDays: config.logRetentionDays }),
+    ...createEnsurePartitionsActivities({ databaseUrl: config.databaseUrl }),
     ...createGrantActivities({ database }),
     ...createInvocationActivities({
       database,
@@ -224,12 +224,12 @@ function createStripeActivities({ config, database, stripe, temporal, log }: Act
       tax: config.stripe.tax,
       tellOwner: confirmTopUpMailer({ config, database, log }),
     }),
-    ...createTopUpReversalActivities({
+    ...createReversalActivities({
       database,
       stripe,
       warn: (message) => log.warn(message),
     }),
-    ...createReconciliationActivities({
+    ...createReconcileTopUpsActivities({
       database,
       stripe,
       comparedPerSecond: comparedPerSecond(config.stripe.stepsPerSecond),

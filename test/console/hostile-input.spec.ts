@@ -42,7 +42,6 @@ const GETS: Readonly<Record<string, readonly string[]>> = {
   '/passkey/generate-authenticate-options': [],
   '/passkey/generate-register-options': ['name', 'context', 'authenticatorAttachment'],
   '/passkey/list-user-passkeys': [],
-  '/sign-in-link': ['token'],
 };
 
 const STRANGE: Readonly<Record<string, unknown>> = {

@@ -15,7 +15,10 @@ describe('the page of a sign-in link', () => {
       const page = await fetch(link, { method, redirect: 'manual' });
       assert.equal(page.status, 200);
       assert.deepEqual(page.headers.getSetCookie(), []);
-      assert.equal(page.headers.get('referrer-policy'), 'same-origin');
+      assert.equal(page.headers.get('referrer-policy'), 'strict-origin');
+      const policy = page.headers.get('content-security-policy') ?? '';
+      assert.match(policy, /form-action 'self'/);
+      assert.match(policy, /frame-ancestors 'none'/);
       assert.equal(page.headers.get('cache-control'), 'no-store');
     }
     for (const origin of ['https://elsewhere.example', 'null', '']) {
@@ -37,6 +40,8 @@ describe('the page of a sign-in link', () => {
     for (const [query, status] of [
       ['', 302],
       ['?token=%00', 302],
+      ['?token=%ed%a0%80', 302],
+      ['?token=%ff', 302],
       [`?token=${'a'.repeat(101)}`, 400],
       [`?token=${'a'.repeat(9_000)}`, 413],
     ] as const) {

@@ -29,8 +29,8 @@ export function signInLinkPage(
   };
 }
 
-/** Not `no-referrer`, which makes browsers send `Origin: null` with the form. The token goes to no other site. */
-const HEADERS = { 'Referrer-Policy': 'same-origin' } as const;
+/** Not `no-referrer`, which makes browsers send `Origin: null` with the form. No request names the token as its referrer. */
+const HEADERS = { 'Referrer-Policy': 'strict-origin' } as const;
 
 function question(token: string): HtmlPage {
   return {

@@ -38,7 +38,7 @@ export type FoundDeveloperBudget =
   | { readonly kind: 'found'; readonly budget: DeveloperBudget }
   /** The account no longer has a ceiling. */
   | { readonly kind: 'no_ceiling' }
-  /** The account can have no more budgets or keys, so the developer cannot be charged within the ceiling. */
+  /** Keys of the account can make no more budgets or spend keys: they leave the last tenth to its owner. */
   | { readonly kind: 'full' };
 
 /**
@@ -52,7 +52,7 @@ export interface DeveloperOfAccount extends ConsumerRef {
   readonly accountId: string;
   readonly developerId: string;
   readonly developerNumber: number;
-  /** The key of the account that is charged. Like its holder, its charges leave the last numbers to the owner. */
+  /** The key of the account that is charged. Charges with it, as requests with it, leave the last numbers to the owner. */
   readonly keyId: string;
 }
 

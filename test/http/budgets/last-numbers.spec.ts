@@ -58,6 +58,9 @@ describe('the last numbers of an account', () => {
     await numberKey(leaked.id, (SPEND_KEYS_MAX * 9) / 10);
     assertError(await askKey(api, ofAccount, root), 400, 'invalid_request');
     assert.equal((await byOwner(roll, {})).status, 201);
+    await numberKey(leaked.id, SPEND_KEYS_MAX);
+    const last = await byOwner(`/v1/budgets/${root}/keys`, { name: 'of the owner' });
+    assertError(last, 400, 'invalid_request');
   });
 
   async function numberBudget(id: string, number: number): Promise<void> {

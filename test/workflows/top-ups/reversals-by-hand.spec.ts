@@ -1,7 +1,7 @@
 /** The workflow of reversals, started by hand before the credit, and told of a refund while it reads the row. */
 import assert from 'node:assert/strict';
 import { Worker } from '@temporalio/worker';
-import { createTopUpReversalActivities } from '../../../activities/reversals.ts';
+import { createReversalActivities } from '../../../activities/reversals.ts';
 import { wireId } from '../../../src/domain/ids.ts';
 import { stripeTaskQueue } from '../../../src/domain/task-queues.ts';
 import { creditTopUp } from '../../../src/store/top-ups/credit-top-up.ts';
@@ -50,7 +50,7 @@ describe('reversals of a top-up that is not credited yet', () => {
       connection: workers.connection,
       namespace,
       taskQueue: stripeTaskQueue(taskQueue),
-      activities: createTopUpReversalActivities({
+      activities: createReversalActivities({
         database,
         stripe,
         warn: (message) => assert.fail(message),

@@ -6,11 +6,11 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { Type } from 'typebox';
-import { createPartitionActivities } from '../../../activities/ensure-partitions.ts';
-import { createHoldActivities } from '../../../activities/expire-holds.ts';
-import { createReconciliationActivities } from '../../../activities/reconcile-top-ups.ts';
-import { createTopUpReversalActivities } from '../../../activities/reversals.ts';
-import { createRollupActivities } from '../../../activities/roll-up-earnings.ts';
+import { createEnsurePartitionsActivities } from '../../../activities/ensure-partitions.ts';
+import { createExpireHoldsActivities } from '../../../activities/expire-holds.ts';
+import { createReconcileTopUpsActivities } from '../../../activities/reconcile-top-ups.ts';
+import { createReversalActivities } from '../../../activities/reversals.ts';
+import { createRollUpEarningsActivities } from '../../../activities/roll-up-earnings.ts';
 import { createTopUpPaymentActivities } from '../../../activities/top-up-payments.ts';
 import { createTopUpActivities } from '../../../activities/top-ups.ts';
 import { wireId } from '../../../src/domain/ids.ts';
@@ -57,11 +57,11 @@ function moneySteps(): string[] {
   return [
     createTopUpActivities(nothing),
     createTopUpPaymentActivities(nothing),
-    createTopUpReversalActivities(nothing),
-    createRollupActivities(nothing),
-    createHoldActivities(nothing),
-    createPartitionActivities(nothing),
-    createReconciliationActivities(nothing),
+    createReversalActivities(nothing),
+    createRollUpEarningsActivities(nothing),
+    createExpireHoldsActivities(nothing),
+    createEnsurePartitionsActivities(nothing),
+    createReconcileTopUpsActivities(nothing),
   ].flatMap((steps) => Object.keys(steps));
 }
 
