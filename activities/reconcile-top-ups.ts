@@ -5,7 +5,14 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import { NIL_UUID } from '../src/domain/ids.ts';
 import { eachInTurn, Pace } from '../src/stripe/pace.ts';
-import { examine, readPage, type Books, type Suspect, type Walk } from '../src/stripe/reconcile.ts';
+import {
+  examine,
+  isList,
+  readPage,
+  type Books,
+  type Suspect,
+  type Walk,
+} from '../src/stripe/reconcile.ts';
 import {
   getWalkStart,
   listDiffering,
@@ -45,12 +52,6 @@ export type ReconciliationActivities = ReturnType<typeof createReconciliationAct
 const TOP_UPS_PER_PART = 50;
 /** How many are compared at a time. Enough to keep the pace while Stripe answers a call in half a second. */
 const AT_ONCE = 10;
-const LISTS: ReadonlySet<Walk['list']> = new Set([
-  'balanceTransactions',
-  'refunds',
-  'disputes',
-  'earlyFraudWarnings',
-]);
 const NOTHING: Omit<Part, 'after'> = { looked: 0, nudged: 0, differing: 0 };
 
 function addUp(sum: typeof NOTHING, part: typeof NOTHING): typeof NOTHING {
@@ -101,8 +102,7 @@ export function createReconciliationActivities(deps: ReconciliationDeps) {
     },
 
     async walkPage(walk: Walk): Promise<Part> {
-      if (!LISTS.has(walk.list))
-        throw ApplicationFailure.nonRetryable('list not found', 'not_found');
+      if (!isList(walk.list)) throw ApplicationFailure.nonRetryable('list not found', 'not_found');
       const { suspects, after } = await readPage(deps, walk);
       return { ...(await examineAll(suspects)), after };
     },

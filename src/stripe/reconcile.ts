@@ -21,7 +21,13 @@ import { isTooLateToConfirm } from './ask-processor.ts';
 import { readIntent, readSession } from './calls.ts';
 import { claimOf, compareTopUp, isPaymentOf, isSameClaim, type Found } from './compare.ts';
 import { isMissing } from './errors.ts';
-import { readReversals, reportOfDispute, reportOfRefund, reportOfWarning } from './reversals.ts';
+import {
+  expandedChargeOf,
+  readReversals,
+  reportOfDispute,
+  reportOfRefund,
+  reportOfWarning,
+} from './reversals.ts';
 import { idOf, keptCentsOf, taxCentsOf, verdictOfIntent } from './verdict.ts';
 
 export interface Books {
@@ -57,6 +63,33 @@ export interface Examined {
   readonly nudge: 'payment' | 'reversal' | undefined;
 }
 
+type Listed =
+  | Stripe.BalanceTransaction
+  | Stripe.Refund
+  | Stripe.Dispute
+  | Stripe.Radar.EarlyFraudWarning;
+
+const LISTS: Readonly<
+  Record<
+    Walk['list'],
+    (
+      stripe: Stripe,
+      range: Stripe.PaginationParams & { readonly created: Stripe.RangeQueryParam },
+    ) => Promise<Stripe.ApiList<Listed>>
+  >
+> = {
+  balanceTransactions: (stripe, range) =>
+    stripe.balanceTransactions.list({ ...range, expand: ['data.source'] }),
+  refunds: (stripe, range) => stripe.refunds.list(range),
+  disputes: (stripe, range) => stripe.disputes.list(range),
+  earlyFraudWarnings: (stripe, range) =>
+    stripe.radar.earlyFraudWarnings.list({ ...range, expand: ['data.charge'] }),
+};
+
+export function isList(name: string): name is Walk['list'] {
+  return Object.hasOwn(LISTS, name);
+}
+
 const PAGE = 100;
 /** A top-up without a session takes seconds. If it is older than this, its workflow is gone. */
 const ABANDONED_AFTER_MS = 600_000;
@@ -69,13 +102,7 @@ export async function readPage({ database, stripe }: Books, walk: Walk): Promise
     limit: PAGE,
     ...(after !== null && { starting_after: after }),
   };
-  const page =
-    list === 'earlyFraudWarnings'
-      ? await stripe.radar.earlyFraudWarnings.list({ ...range, expand: ['data.charge'] })
-      : await stripe[list].list({
-          ...range,
-          ...(list === 'balanceTransactions' && { expand: ['data.source'] }),
-        });
+  const page = await LISTS[list](stripe, range);
   const objects = page.data.map((object) =>
     object.object === 'balance_transaction' ? object.source : object,
   );
@@ -86,7 +113,10 @@ export async function readPage({ database, stripe }: Books, walk: Walk): Promise
 }
 
 /** Ignores objects whose payment neither names a top-up nor belongs to one. */
-async function suspectsOf(database: Database, objects: readonly unknown[]): Promise<Suspect[]> {
+async function suspectsOf(
+  database: Database,
+  objects: readonly BookedObject[],
+): Promise<Suspect[]> {
   const reports = objects.flatMap(reportOf);
   const booked = await findBooked(
     database,
@@ -108,6 +138,9 @@ async function suspectsOf(database: Database, objects: readonly unknown[]): Prom
   return [...new Map(suspects.map((each) => [Object.values(each).join(), each])).values()];
 }
 
+type BookedObject =
+  | Exclude<Listed, Stripe.BalanceTransaction>
+  | Stripe.BalanceTransaction['source'];
 type Booking = Stripe.Charge | Stripe.Refund | Stripe.Dispute | Stripe.Radar.EarlyFraudWarning;
 
 interface Report {
@@ -117,21 +150,25 @@ interface Report {
 }
 
 /** Empty for payouts, fees and other objects without a payment. */
-function reportOf(object: unknown): Report[] {
-  const booking = object as Booking | null;
+function reportOf(object: BookedObject): Report[] {
+  if (object === null || typeof object === 'string') return [];
   // A fraud warning has its payment's metadata in its charge.
-  const { payment_intent: intent, metadata } = (chargeOf(booking) ??
-    booking ??
-    {}) as Stripe.Charge;
-  const paymentIntentId = idOf(intent);
-  if (!booking || paymentIntentId === undefined) return [];
-  const topUpId = uuidOf('topUp', metadata?.['top_up_id'] ?? '');
-  return [{ paymentIntentId, topUpId, object: booking }];
+  if (object.object === 'radar.early_fraud_warning') {
+    return reportAbout(object, expandedChargeOf(object));
+  }
+  const isAboutPayment =
+    object.object === 'charge' || object.object === 'refund' || object.object === 'dispute';
+  return isAboutPayment ? reportAbout(object, object) : [];
 }
 
-function chargeOf(booking: Booking | null): Stripe.Charge | undefined {
-  if (booking?.object !== 'radar.early_fraud_warning') return undefined;
-  return typeof booking.charge === 'object' ? booking.charge : undefined;
+function reportAbout(
+  object: Booking,
+  { payment_intent: intent, metadata }: Pick<Stripe.Refund, 'payment_intent' | 'metadata'>,
+): Report[] {
+  const paymentIntentId = idOf(intent);
+  if (paymentIntentId === undefined) return [];
+  const topUpId = uuidOf('topUp', metadata?.['top_up_id'] ?? '');
+  return [{ paymentIntentId, topUpId, object }];
 }
 
 function isBooked(
