@@ -6,8 +6,9 @@ import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import type { Static, TSchema } from 'typebox';
 import { ApiError } from '../domain/errors.ts';
 import { isNestedDeeperThan } from '../domain/nesting.ts';
-import { IS_MONEY, LEVELS_MAX, MUST_BE } from '../schemas/shapes.ts';
+import { IS_API_KEY, IS_MONEY, LEVELS_MAX, MUST_BE } from '../schemas/shapes.ts';
 import { invalidAmount } from './amounts.ts';
+import { invalidApiKey } from './invalid-api-key.ts';
 
 const ajv = new Ajv({
   strictTypes: false,
@@ -40,15 +41,15 @@ export function bodyValidator<T extends TSchema>(schema: T): (body: unknown) => 
 function invalid(errors: readonly ErrorObject[]): ApiError {
   const error = tellingOf(errors);
   const path = error?.instancePath ?? '';
-  if (errors.some((each) => each.instancePath === path && isOfMoney(each))) {
+  const isMarked = (mark: symbol) =>
+    errors.some(({ instancePath, parentSchema }) => {
+      return instancePath === path && parentSchema !== undefined && mark in parentSchema;
+    });
+  if (isMarked(IS_MONEY)) {
     const mustBe = 'dollars, as a number or as a decimal string such as "0.02"';
     return invalidAmount(path.slice(1).replaceAll('/', '.'), error?.data, mustBe);
   }
-  if (path === '/apiKey') {
-    return new ApiError('invalid_api_key', 'apiKey must be an active consumer key or spend key.', {
-      param: 'apiKey',
-    });
-  }
+  if (isMarked(IS_API_KEY)) return invalidApiKey();
   if (path === '' && error?.keyword === 'type') {
     return new ApiError('invalid_request', 'The body must be a JSON object.');
   }
@@ -62,9 +63,6 @@ function invalid(errors: readonly ErrorObject[]): ApiError {
     param === undefined ? {} : { param },
   );
 }
-
-const isOfMoney = ({ parentSchema }: ErrorObject) =>
-  parentSchema !== undefined && IS_MONEY in parentSchema;
 
 const MEMBER_SHOWN_MAX = 40;
 

@@ -18,6 +18,7 @@ import {
   Dollars,
   DollarsAsked,
   Id,
+  KeyAsked,
   OrNull,
   pageMarks,
   pageParameters,
@@ -31,10 +32,7 @@ import {
 
 export const ApprovalBody = Closed({
   apiKey: Type.Optional(
-    Text(
-      "With a developer key only: the consumer's key that was refused, as in the charge.",
-      'fare_ck_live_...',
-    ),
+    KeyAsked("With a developer key only: the consumer's key that was refused, as in the charge."),
   ),
   developerId: Type.Optional(
     Id('developer', 'With a consumer key or spend key only: the developer that was called.'),

@@ -6,6 +6,7 @@ import {
   Dollars,
   DollarsAsked,
   Id,
+  KeyAsked,
   MUST_BE,
   pageMarks,
   pageParameters,
@@ -37,10 +38,10 @@ export const Metadata = Type.Record(
 
 const RECEIPT = 'hmac_sha256.1.eyJpZCI6ImNoZ18wMWEx.S_fwtwsOLfxpQ8Dt';
 
-/** An `apiKey` that is missing or not a string is an invalid key (401), not a malformed body. */
+/** A missing `apiKey` is an invalid key (401), not a malformed body. */
 export const ChargeBody = Type.Object({
   apiKey: Type.Optional(
-    Text("The consumer's key. Without a valid key, the charge is refused.", 'fare_ck_live_...'),
+    KeyAsked("The consumer's key. Without a valid key, the charge is refused."),
   ),
   tool: ToolName,
   amount: Type.Optional(

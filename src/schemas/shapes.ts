@@ -39,6 +39,13 @@ export const DollarsAskedOrNull = (description: string, example: number) =>
     [IS_MONEY]: true,
   });
 
+/** Marks a key in a request. A symbol, as for dollars. */
+export const IS_API_KEY = Symbol('API key');
+
+/** A key in a request. What cannot be one is refused as an unknown key is (401), not as a malformed body. */
+export const KeyAsked = (description: string) =>
+  Type.String({ description, examples: ['fare_ck_live_...'], [IS_API_KEY]: true });
+
 export const Count = (description: string, example = 3) =>
   Type.Integer({ minimum: 0, description, examples: [example] });
 

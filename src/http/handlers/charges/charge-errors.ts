@@ -5,6 +5,7 @@ import { ApiError } from '../../../domain/errors.ts';
 import { NIL_UUID, wireId } from '../../../domain/ids.ts';
 import { asMicros, dollarsOf, formatDollars, type Micros } from '../../../domain/money.ts';
 import { CHARGEABLE, invalidAmount } from '../../amounts.ts';
+import { invalidApiKey } from '../../invalid-api-key.ts';
 import type { Api } from '../../services.ts';
 import { budgetError } from '../budgets/budget-errors.ts';
 
@@ -15,13 +16,7 @@ export function refusalError(
 ): ApiError {
   switch (refusal.kind) {
     case 'invalid_api_key':
-      return new ApiError(
-        'invalid_api_key',
-        'apiKey must be an active consumer key or spend key.',
-        {
-          param: 'apiKey',
-        },
-      );
+      return invalidApiKey();
     case 'account_keys_closed':
       return new ApiError(
         'account_keys_closed',
