@@ -12,16 +12,15 @@ import { findAutoTopUp } from '../src/store/top-ups/auto-top-ups.ts';
 import { readConsent, type Consent } from '../src/store/top-ups/monthly-ceiling.ts';
 import { isCardRefused } from '../src/store/top-ups/payment-evidence.ts';
 import { findChosenCard } from '../src/store/top-ups/processor-customers.ts';
+import { findDeclinedWait } from '../src/store/top-ups/declines.ts';
 import {
-  findDeclinedWait,
-  getTopUp,
   planSession,
   planTax,
   recordPaymentIntent,
   recordSession,
   recordTaxCalculation,
-  type TopUp,
-} from '../src/store/top-ups/top-ups.ts';
+} from '../src/store/top-ups/plan-payment.ts';
+import { getTopUp, type TopUp } from '../src/store/top-ups/top-ups.ts';
 import { ask, recordedUnpaid, recordVerdict, type AskDeps } from '../src/stripe/ask-processor.ts';
 import * as calls from '../src/stripe/calls.ts';
 import { cardToCharge, listCards } from '../src/stripe/cards.ts';

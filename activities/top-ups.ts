@@ -13,13 +13,9 @@ import type {
 } from '../src/domain/top-up.ts';
 import { findAutoTopUpState } from '../src/store/top-ups/auto-top-ups.ts';
 import { creditTopUp } from '../src/store/top-ups/credit-top-up.ts';
-import {
-  expireTopUp,
-  failTopUp,
-  getTopUp,
-  claimTopUp,
-  type TopUp,
-} from '../src/store/top-ups/top-ups.ts';
+import { claimTopUp } from '../src/store/top-ups/claim-top-up.ts';
+import { expireTopUp, failTopUp } from '../src/store/top-ups/end-unpaid-top-up.ts';
+import { getTopUp, type TopUp } from '../src/store/top-ups/top-ups.ts';
 import { ask, type AskDeps } from '../src/stripe/ask-processor.ts';
 import { storedFailureOf } from '../src/stripe/verdict.ts';
 import { rowIdOf } from './row-id.ts';

@@ -15,8 +15,8 @@ import {
   recordPaymentIntent,
   recordSession,
   recordTaxCalculation,
-  type TopUp,
-} from '../store/top-ups/top-ups.ts';
+} from '../store/top-ups/plan-payment.ts';
+import type { TopUp } from '../store/top-ups/top-ups.ts';
 
 /** A step records an id within seconds. Until Stripe forgets keys, after a day, a repeated request finds it too. */
 const RECALLED_AFTER_MS = 600_000;

@@ -11,14 +11,9 @@ import type { TopUpFailure } from '../domain/top-up.ts';
 import type { Database } from '../store/database.ts';
 import { isDatabaseUnavailable } from '../store/failures.ts';
 import { makeTestTopUp } from '../store/top-ups/test-top-ups.ts';
-import {
-  acceptTopUp,
-  admitTopUp,
-  findTopUp,
-  withdrawTopUp,
-  type NewTopUp,
-  type TopUp,
-} from '../store/top-ups/top-ups.ts';
+import { admitTopUp } from '../store/top-ups/admit-top-up.ts';
+import { acceptTopUp, withdrawTopUp } from '../store/top-ups/claim-top-up.ts';
+import { findTopUp, type NewTopUp, type TopUp } from '../store/top-ups/top-ups.ts';
 import type { TemporalClient } from '../temporal/client.ts';
 import { startCheckout, startDirectTopUp } from '../temporal/start-top-up.ts';
 

@@ -7,7 +7,7 @@ import { recall } from '../../src/stripe/recall.ts';
 import { readPage } from '../../src/stripe/reconcile.ts';
 import { createSession } from '../../src/stripe/calls.ts';
 import { makeRefund } from '../../src/stripe/reversals.ts';
-import { admitTopUp } from '../../src/store/top-ups/top-ups.ts';
+import { admitTopUp } from '../../src/store/top-ups/admit-top-up.ts';
 import { SimulatorProcess } from '../simulator/simulator-process.ts';
 import { openTestLedger } from '../support/ledger.ts';
 import { newPayer } from '../support/payer.ts';

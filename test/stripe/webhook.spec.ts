@@ -6,7 +6,7 @@ import { recordWebhook, type WebhookDeps } from '../../src/stripe/webhook.ts';
 import { row, sql, type Database } from '../../src/store/database.ts';
 import { findAutoTopUp } from '../../src/store/top-ups/auto-top-ups.ts';
 import { recordProcessorCustomer } from '../../src/store/top-ups/processor-customers.ts';
-import { recordPaymentIntent } from '../../src/store/top-ups/top-ups.ts';
+import { recordPaymentIntent } from '../../src/store/top-ups/plan-payment.ts';
 import { newPayer } from '../support/payer.ts';
 import { openTestLedger, type TestLedger } from '../support/ledger.ts';
 import { credit } from '../support/evidence.ts';

@@ -4,7 +4,8 @@ import { asMicros } from '../../src/domain/money.ts';
 import { creditTopUp, type CreditResult } from '../../src/store/top-ups/credit-top-up.ts';
 import type { Database } from '../../src/store/database.ts';
 import { recordPaid, recordUnpaid } from '../../src/store/top-ups/payment-evidence.ts';
-import { expireTopUp, failTopUp, getTopUp } from '../../src/store/top-ups/top-ups.ts';
+import { expireTopUp, failTopUp } from '../../src/store/top-ups/end-unpaid-top-up.ts';
+import { getTopUp } from '../../src/store/top-ups/top-ups.ts';
 
 /** A payment of the whole amount; a top-up without a payment intent gets one. */
 export async function showPaid(

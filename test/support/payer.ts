@@ -11,7 +11,8 @@ import {
   recordReversals,
   type ReportedReversal,
 } from '../../src/store/top-ups/reversals.ts';
-import { admitTopUp, getTopUp } from '../../src/store/top-ups/top-ups.ts';
+import { admitTopUp } from '../../src/store/top-ups/admit-top-up.ts';
+import { getTopUp } from '../../src/store/top-ups/top-ups.ts';
 import { newDraft, post } from './charge-drafts.ts';
 import { credit } from './evidence.ts';
 

@@ -20,7 +20,6 @@ import { lockConsumer } from '../balance/consumers.ts';
 import {
   type Connection,
   type Database,
-  type Fragment,
   idRow,
   micros,
   nullable,
@@ -32,6 +31,7 @@ import { newIdOf } from '../database-ids.ts';
 import { cover, repayDebts } from '../balance/debts.ts';
 import { addLot } from '../balance/lots.ts';
 import { turnOffSuspect } from './auto-top-ups.ts';
+import { FailedRefund, failedRefundOf } from './failed-refunds.ts';
 
 /** A refund, dispute or fraud warning as read from the processor. */
 export type ReportedReversal = {
@@ -83,8 +83,6 @@ const reversedRow = row(ReversedTopUp);
 const versionRow = row(Type.Object({ version: Type.Integer() }));
 const shareRow = row(Type.Object({ netMicros: micros, grossMicros: micros }));
 
-export const FailedRefund = Type.Object({ amountMicros: micros, message: Type.String() });
-
 const Claims = Type.Object({
   heldMicros: micros,
   debtMicros: micros,
@@ -94,15 +92,6 @@ const Claims = Type.Object({
 });
 const placeRow = row(Type.Object({ id: Type.String(), processorId: nullable(Type.String()) }));
 const claimsRow = row(Claims);
-
-/** The newest refund of a top-up that failed, since nobody else hears of it. */
-export const failedRefundOf = (topUpId: Fragment) => sql.fragment`(
-  select json_build_object('amountMicros', r.amount_micros,
-    'message', coalesce(r.failure_message, 'no reason given'))
-  from farebox.reversals r
-  where r.top_up_id = ${topUpId} and r.kind = 'refund' and r.status = 'failed'
-  order by r.id desc limit 1
-)`;
 
 export const reversalColumns = sql.fragment`
   id, kind, status, amount_micros as "amountMicros",

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { asMicros } from '../../../src/domain/money.ts';
 import { ClosedCharges } from '../../../src/store/charges/closed-charges.ts';
 import { readConsumerStatement } from '../../../src/store/earnings/statements.ts';
-import { planTax } from '../../../src/store/top-ups/top-ups.ts';
+import { planTax } from '../../../src/store/top-ups/plan-payment.ts';
 import { credit } from '../../support/evidence.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
 import { dispute, newPayer, processorId, refund, type Payer } from '../../support/payer.ts';

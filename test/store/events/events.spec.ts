@@ -25,7 +25,8 @@ import {
 } from '../../../src/store/events/webhook-endpoints.ts';
 import { expireHolds } from '../../../src/store/holds/expire-holds.ts';
 import { requestRefund } from '../../../src/store/top-ups/request-refund.ts';
-import { claimTopUp, planTax, recordTaxCalculation } from '../../../src/store/top-ups/top-ups.ts';
+import { claimTopUp } from '../../../src/store/top-ups/claim-top-up.ts';
+import { planTax, recordTaxCalculation } from '../../../src/store/top-ups/plan-payment.ts';
 import { asMicros } from '../../../src/domain/money.ts';
 import { UNLIMITED } from '../../support/budget-settings.ts';
 import { newDraft, post } from '../../support/charge-drafts.ts';

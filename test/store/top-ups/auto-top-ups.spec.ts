@@ -10,7 +10,7 @@ import {
 } from '../../../src/store/top-ups/auto-top-ups.ts';
 import { changeConsent } from '../../../src/store/top-ups/monthly-ceiling.ts';
 import { sql, type Database } from '../../../src/store/database.ts';
-import { admitTopUp } from '../../../src/store/top-ups/top-ups.ts';
+import { admitTopUp } from '../../../src/store/top-ups/admit-top-up.ts';
 import {
   DECLINED,
   DOLLAR,

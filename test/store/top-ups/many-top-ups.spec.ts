@@ -5,7 +5,7 @@ import type { Database } from '../../../src/store/database.ts';
 import { readConsent } from '../../../src/store/top-ups/monthly-ceiling.ts';
 import { isCardRefused } from '../../../src/store/top-ups/payment-evidence.ts';
 import { findTaxedCustomer } from '../../../src/store/top-ups/processor-customers.ts';
-import { findDeclinedWait } from '../../../src/store/top-ups/top-ups.ts';
+import { findDeclinedWait } from '../../../src/store/top-ups/declines.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
 import { newPayer, type Payer } from '../../support/payer.ts';
 import { plansOf, rowsReadOf } from '../query-plans.ts';

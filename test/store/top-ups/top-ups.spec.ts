@@ -9,17 +9,17 @@ import { changeConsent } from '../../../src/store/top-ups/monthly-ceiling.ts';
 import { creditManually } from '../../../src/store/top-ups/credit-top-up.ts';
 import { row, sql, type Database } from '../../../src/store/database.ts';
 import { recordUnpaid } from '../../../src/store/top-ups/payment-evidence.ts';
+import { admitTopUp } from '../../../src/store/top-ups/admit-top-up.ts';
+import { acceptTopUp, claimTopUp, withdrawTopUp } from '../../../src/store/top-ups/claim-top-up.ts';
 import {
-  acceptTopUp,
-  admitTopUp,
-  findTopUp,
-  findTopUpOf,
-  listTopUpsOf,
-  claimTopUp,
   planSession,
   recordPaymentIntent,
   recordSession,
-  withdrawTopUp,
+} from '../../../src/store/top-ups/plan-payment.ts';
+import {
+  findTopUp,
+  findTopUpOf,
+  listTopUpsOf,
   type NewTopUp,
   type TopUp,
 } from '../../../src/store/top-ups/top-ups.ts';

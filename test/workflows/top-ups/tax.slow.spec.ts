@@ -11,13 +11,10 @@ import { changeConsent } from '../../../src/store/top-ups/monthly-ceiling.ts';
 import { findProcessorCustomer } from '../../../src/store/top-ups/processor-customers.ts';
 import { noteMissingInvoices } from '../../../src/store/top-ups/invoices.ts';
 import { requestRefund } from '../../../src/store/top-ups/request-refund.ts';
-import {
-  admitTopUp,
-  claimTopUp,
-  planTax,
-  recordTaxCalculation,
-  type TopUp,
-} from '../../../src/store/top-ups/top-ups.ts';
+import { admitTopUp } from '../../../src/store/top-ups/admit-top-up.ts';
+import { claimTopUp } from '../../../src/store/top-ups/claim-top-up.ts';
+import { planTax, recordTaxCalculation } from '../../../src/store/top-ups/plan-payment.ts';
+import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import { takeOverSince } from '../../../src/stripe/after-restore.ts';
 import { confirmIntent, createIntent, createSession } from '../../../src/stripe/calls.ts';
 import { listCards } from '../../../src/stripe/cards.ts';

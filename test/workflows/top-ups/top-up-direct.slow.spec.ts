@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { pino } from 'pino';
 import { sql } from '../../../src/store/database.ts';
-import type { admitTopUp, TopUp } from '../../../src/store/top-ups/top-ups.ts';
+import type { admitTopUp } from '../../../src/store/top-ups/admit-top-up.ts';
+import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import { authenticate } from '../../../src/stripe/authentication.ts';
 import { reportPayment } from '../../../src/temporal/start-top-up.ts';
 import { requestTopUp, type TopUpResult } from '../../../src/top-ups/request-top-up.ts';

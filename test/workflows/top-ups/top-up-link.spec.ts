@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { asMicros } from '../../../src/domain/money.ts';
 import { findProcessorCustomer } from '../../../src/store/top-ups/processor-customers.ts';
 import { requestRefund } from '../../../src/store/top-ups/request-refund.ts';
-import { admitTopUp } from '../../../src/store/top-ups/top-ups.ts';
+import { admitTopUp } from '../../../src/store/top-ups/admit-top-up.ts';
 import { listCards } from '../../../src/stripe/cards.ts';
 import { proveBooks } from '../../support/books.ts';
 import { endAll } from '../../support/end-all.ts';
