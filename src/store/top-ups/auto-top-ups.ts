@@ -11,10 +11,10 @@ import {
   type SuspectReason,
   type TopUpFailure,
 } from '../../domain/top-up.ts';
+import { insertTopUp } from './insert-top-up.ts';
 import { hasConsent, lockConsent, obstacleTo } from './monthly-ceiling.ts';
 import { balanceOf, lockConsumer, type ConsumerRef } from '../balance/consumers.ts';
 import {
-  idRow,
   micros,
   nullable,
   row,
@@ -23,7 +23,6 @@ import {
   type Database,
   type Transaction,
 } from '../database.ts';
-import { newIdOf } from '../database-ids.ts';
 import {
   deleteNotice,
   deleteNoticesOf,
@@ -199,15 +198,16 @@ export async function takeUpAutoTopUp(database: Database, notice: Notice): Promi
     const obstacle = obstacleTo(due, consent);
     await setState(tx, due, obstacle ? 'waiting' : 'on', obstacle);
     if (obstacle) return postpone(tx, notice, CEILING_RECHECK_MS);
-    const topUpId = await tx.oneFirst(sql.type(idRow)`
-      insert into farebox.top_ups
-        (id, ledger, consumer_id, account_id, method, amount_micros, automatic,
-          consent_ceiling_micros, automatic_ceiling_micros)
-      values (${newIdOf(due.consumerId)}, ${due.ledger}, ${due.consumerId}, ${due.accountId}, 'direct',
-        ${due.amountMicros}, true, ${consent.ceiling}, ${due.ceilingMicros})
-      returning id
-    `);
-    await postNotice(tx, 'top_up', topUpId, { ledger: due.ledger });
+    const topUp = await insertTopUp(tx, {
+      ledger: due.ledger,
+      consumerId: due.consumerId,
+      accountId: due.accountId,
+      method: 'direct',
+      amountMicros: due.amountMicros,
+      consentCeiling: consent.ceiling,
+      automaticCeiling: due.ceilingMicros,
+    });
+    await postNotice(tx, 'top_up', topUp.id, { ledger: due.ledger });
     await deleteNotice(tx, notice.id);
   });
 }
