@@ -49,8 +49,28 @@ const endless = { max: 1, settle: never, timeoutMs: 50 };
 
 const failed = () => ({ ...text('no'), isError: true });
 
+/** The tools without a parameter, by name. */
+const plainTools = (farebox: AnyFarebox) => ({
+  now: paidTool(farebox, { tool: 'now', price: () => 0.25 }, async () => text('noon')),
+  fails: paidTool(farebox, { tool: 'fails', price: 1 }, failed),
+  throws: paidTool(farebox, { tool: 'throws', price: 1 }, broken),
+  silent: paidTool(farebox, { tool: 'silent', price: 1 }, silent),
+  waits: paidTool(farebox, { tool: 'waits', price: 1 }, never),
+  late: paidTool(farebox, { tool: 'late', price: 1, timeoutMs: 50 }, never),
+  endless: paidTool(farebox, { ...endless, tool: 'endless' }, () => text('noon')),
+  word: paidTool(farebox, { tool: 'word', price: 1 }, word),
+  big: paidTool(farebox, { tool: 'big', price: 1 }, big),
+});
+
+/** The tools with an output schema, by name. */
+const countingTools = (farebox: AnyFarebox) => ({
+  count: paidTool(farebox, { tool: 'count', price: 1, hasOutputSchema: true }, counted),
+  empty: paidTool(farebox, { tool: 'empty', price: 1, hasOutputSchema: true }, empty),
+});
+
 function createV1(farebox: AnyFarebox): McpServerV1 {
   const server = new McpServerV1({ name: 'test', version: '1.0.0' });
+  // The types of parameters come from the schema, through the SDK, so each generation registers these itself.
   const query = { inputSchema: { query: z.string() } };
   server.registerTool(
     'search',
@@ -67,11 +87,6 @@ function createV1(farebox: AnyFarebox): McpServerV1 {
     ),
   );
   server.registerTool(
-    'now',
-    {},
-    paidTool(farebox, { tool: 'now', price: () => 0.25 }, async () => text('noon')),
-  );
-  server.registerTool(
     'letters',
     query,
     paidTool(
@@ -81,22 +96,10 @@ function createV1(farebox: AnyFarebox): McpServerV1 {
     ),
   );
   const output = { outputSchema: { count: z.number() } };
-  const counting = { tool: 'count', price: 1, hasOutputSchema: true };
-  server.registerTool('count', output, paidTool(farebox, counting, counted));
-  server.registerTool('empty', output, paidTool(farebox, { ...counting, tool: 'empty' }, empty));
-  server.registerTool('fails', {}, paidTool(farebox, { tool: 'fails', price: 1 }, failed));
-  server.registerTool('throws', {}, paidTool(farebox, { tool: 'throws', price: 1 }, broken));
-  server.registerTool('silent', {}, paidTool(farebox, { tool: 'silent', price: 1 }, silent));
-  server.registerTool('waits', {}, paidTool(farebox, { tool: 'waits', price: 1 }, never));
-  const hasty = { tool: 'late', price: 1, timeoutMs: 50 };
-  server.registerTool('late', {}, paidTool(farebox, hasty, never));
-  server.registerTool(
-    'endless',
-    {},
-    paidTool(farebox, { ...endless, tool: 'endless' }, () => text('noon')),
-  );
-  server.registerTool('word', {}, paidTool(farebox, { tool: 'word', price: 1 }, word));
-  server.registerTool('big', {}, paidTool(farebox, { tool: 'big', price: 1 }, big));
+  for (const [name, tool] of Object.entries(plainTools(farebox)))
+    server.registerTool(name, {}, tool);
+  for (const [name, tool] of Object.entries(countingTools(farebox)))
+    server.registerTool(name, output, tool);
   return server;
 }
 
@@ -114,11 +117,6 @@ function createV2(farebox: AnyFarebox): McpServer {
     paidTool(farebox, { tool: 'length', max: 2, settle: () => '0.01' }, ({ query }) => text(query)),
   );
   server.registerTool(
-    'now',
-    {},
-    paidTool(farebox, { tool: 'now', price: () => 0.25 }, async () => text('noon')),
-  );
-  server.registerTool(
     'letters',
     query,
     paidTool(
@@ -128,22 +126,10 @@ function createV2(farebox: AnyFarebox): McpServer {
     ),
   );
   const output = { outputSchema: z.object({ count: z.number() }) };
-  const counting = { tool: 'count', price: 1, hasOutputSchema: true };
-  server.registerTool('count', output, paidTool(farebox, counting, counted));
-  server.registerTool('empty', output, paidTool(farebox, { ...counting, tool: 'empty' }, empty));
-  server.registerTool('fails', {}, paidTool(farebox, { tool: 'fails', price: 1 }, failed));
-  server.registerTool('throws', {}, paidTool(farebox, { tool: 'throws', price: 1 }, broken));
-  server.registerTool('silent', {}, paidTool(farebox, { tool: 'silent', price: 1 }, silent));
-  server.registerTool('waits', {}, paidTool(farebox, { tool: 'waits', price: 1 }, never));
-  const hasty = { tool: 'late', price: 1, timeoutMs: 50 };
-  server.registerTool('late', {}, paidTool(farebox, hasty, never));
-  server.registerTool(
-    'endless',
-    {},
-    paidTool(farebox, { ...endless, tool: 'endless' }, () => text('noon')),
-  );
-  server.registerTool('word', {}, paidTool(farebox, { tool: 'word', price: 1 }, word));
-  server.registerTool('big', {}, paidTool(farebox, { tool: 'big', price: 1 }, big));
+  for (const [name, tool] of Object.entries(plainTools(farebox)))
+    server.registerTool(name, {}, tool);
+  for (const [name, tool] of Object.entries(countingTools(farebox)))
+    server.registerTool(name, output, tool);
   return server;
 }
 
