@@ -49,6 +49,15 @@ declare
   c_max_age constant interval := '24 hours';
   -- As ONCE_HOURS in src/domain/approval.ts.
   c_once_within constant interval := '24 hours';
+  -- What p_kind says, what p_over says (besides 2), what farebox.holds.state says, and in bits what approvals let a charge pass.
+  kind_place constant smallint := 1; kind_capture constant smallint := 2; kind_release constant smallint := 3;
+  kind_extend constant smallint := 4; kind_charge constant smallint := 5;
+  over_refuse constant smallint := 0; over_cap constant smallint := 1; over_approve constant smallint := 3;
+  state_open constant smallint := 0; state_captured constant smallint := 1; state_released constant smallint := 2;
+  state_expired constant smallint := 3;
+  passed_developer constant int := 1; passed_per_call constant int := 2; passed_total constant int := 4; passed_window constant int := 8;
+  -- The lower half of a code: the number of a key or of a node.
+  code_number constant bigint := 4294967295;
   -- Per hold.
   h_ids uuid[]; h_ledger smallint[]; h_consumer uuid[]; h_developer int[]; h_tool text[];
   h_held bigint[]; h_captured bigint[]; h_captures int[]; h_state smallint[];
@@ -84,7 +93,6 @@ declare
   r_left bigint[] := r_limit;
   c int; h int; n int;
   v_now timestamptz; v_began timestamptz[]; v_nodes int[];
-  -- v_passed: what of a node approvals let the charge pass, in bits: 1 its approval of developers, 2 per_call, 4 total, 8 window.
   v_once uuid; v_uses uuid[]; v_lifted int[]; v_passed int;
   -- The times of the first and the last id.
   v_first timestamptz; v_last timestamptz;
@@ -96,18 +104,18 @@ begin
   -- expression: an index has the order of `ledger`, and the planner would read all of it for that.
   perform 1 from unnest(p_kind, p_hold, p_developer) as a(kind, id, developer)
     join farebox.holds x on x.developer = any (array[a.developer]) and x.id = any (array[a.id])
-    where a.kind between 2 and 4
+    where a.kind between kind_capture and kind_extend
     order by x.ledger + 0, x.id for update of x;
   select array_agg(x.id), array_agg(x.ledger), array_agg(x.consumer_id), array_agg(x.developer),
     array_agg(x.tool), array_agg(x.held_micros), array_agg(x.captured_micros), array_agg(x.captures),
-    array_agg(case when x.state = 0 and x.expires_at <= now() then 3::smallint else x.state end),
+    array_agg(case when x.state = state_open and x.expires_at <= now() then state_expired else x.state end),
     array_agg(x.placed_at), array_agg(x.expires_at), array_agg(false), array_agg(false),
     array_agg(x.spend_key), array_agg(x.overflow_charge)
   into h_ids, h_ledger, h_consumer, h_developer, h_tool, h_held, h_captured, h_captures, h_state, h_placed,
     h_expires, h_is_changed, h_is_extended, h_key, h_overflow
   from (
     select distinct q.id, q.developer from unnest(p_kind, p_hold, p_developer) as q(kind, id, developer)
-    where q.kind between 2 and 4
+    where q.kind between kind_capture and kind_extend
   ) a
   cross join lateral (
     select * from farebox.holds where developer = a.developer and id = a.id limit 1
@@ -116,7 +124,7 @@ begin
   select array_agg(a.ledger), array_agg(a.id) into c_ledgers, c_ids
   from (
     select q.ledger, q.id from unnest(p_kind, p_ledger, p_consumer) as q(kind, ledger, id)
-    where q.kind in (1, 5)
+    where q.kind in (kind_place, kind_charge)
     union select q.ledger, q.id from unnest(h_ledger, h_consumer) as q(ledger, id)
   ) a;
   perform 1 from unnest(c_ledgers, c_ids) as a(ledger, id)
@@ -145,7 +153,7 @@ begin
       from (
         select p.ledger, p.consumer, p.spend_key
         from unnest(p_kind, p_ledger, p_consumer, p_spend_key) as p(kind, ledger, consumer, spend_key)
-        where p.kind in (1, 5)
+        where p.kind in (kind_place, kind_charge)
         union all select p.ledger, p.consumer, p.spend_key
         from unnest(h_ledger, h_consumer, h_key) as p(ledger, consumer, spend_key)
       ) q where q.spend_key > 0
@@ -184,39 +192,37 @@ begin
     (select x.request_fingerprint = a.fingerprint as is_same, x.id, x.amount_micros as amount,
         x.balance_micros as balance, p_receipt_key as key
       from farebox.holds x
-      where a.kind = 1 and x.idempotency_hash = a.hash
+      where a.kind = kind_place and x.idempotency_hash = a.hash
         and (x.request_fingerprint # a.fingerprint) >> 40 = 0
         and x.id >= p_replay_from and x.id < p_replay_to
       limit 1)
     union all
     (select x.request_fingerprint = a.fingerprint, x.id, x.amount_micros, x.balance_micros, x.receipt_key
       from farebox.charges x
-      where a.kind in (2, 5) and x.idempotency_hash = a.hash
+      where a.kind in (kind_capture, kind_charge) and x.idempotency_hash = a.hash
         and (x.request_fingerprint # a.fingerprint) >> 40 = 0
         and x.id >= p_replay_from and x.id < p_replay_to
       limit 1)
     union all
     (select x.request_fingerprint = a.fingerprint, x.hold_id, 0, 0, p_receipt_key
       from farebox.hold_extensions x
-      where a.kind = 4 and x.hold_id = a.hold and x.idempotency_hash = a.hash)
+      where a.kind = kind_extend and x.hold_id = a.hold and x.idempotency_hash = a.hash)
   ) p on a.hash is not null;
 
   for i in 1 .. cardinality(p_kind) loop
     if v_prior_is_same[i] is not null then
       r_outcome[i] := case when v_prior_is_same[i] then 'replayed' else 'key_reused' end;
       r_id[i] := v_prior_id[i];
-      if p_kind[i] = 1 then r_hold[i] := v_prior_id[i]; end if;
+      if p_kind[i] = kind_place then r_hold[i] := v_prior_id[i]; end if;
       r_amount[i] := v_prior_amount[i]; r_balance[i] := v_prior_balance[i];
       r_key[i] := v_prior_key[i];
       continue;
     end if;
 
-    v_nodes := '{}';
-    v_uses := '{}';
-    v_lifted := '{}';
-    if p_kind[i] in (1, 5) then
+    v_nodes := '{}'; v_uses := '{}'; v_lifted := '{}';
+    if p_kind[i] in (kind_place, kind_charge) then
       c := array_position(c_ids, p_consumer[i]);
-      if p_kind[i] = 1 then r_hold[i] := p_id[i]; else r_hold[i] := null; end if;
+      if p_kind[i] = kind_place then r_hold[i] := p_id[i]; else r_hold[i] := null; end if;
       r_consumer[i] := c;
       if c_is_owing[c] then r_outcome[i] := 'owing'; continue; end if;
       v_excess := p_amount[i];
@@ -226,44 +232,38 @@ begin
       h := array_position(h_ids, p_hold[i]);
       -- A hold without a tool is a lease, which settle_lease.sql decides.
       if h is null or h_developer[h] <> p_developer[i] or h_tool[h] = '' then
-        r_outcome[i] := 'unknown_hold';
-        r_hold[i] := null;
-        continue;
+        r_outcome[i] := 'unknown_hold'; r_hold[i] := null; continue;
       end if;
       c := array_position(c_ids, h_consumer[h]);
       if c_is_owing[c] then r_outcome[i] := 'owing'; continue; end if;
       r_tool[i] := h_tool[h];
       r_spend_key[i] := h_key[h];
-      if h_state[h] <> 0 then
-        r_outcome[i] := case when p_kind[i] = 3 and h_state[h] = 2 then 'done' else 'hold_closed' end;
+      if h_state[h] <> state_open then
+        r_outcome[i] := case when p_kind[i] = kind_release and h_state[h] = state_released then 'done' else 'hold_closed' end;
         continue;
       end if;
-      if p_kind[i] = 4 then
+      if p_kind[i] = kind_extend then
         if now() + make_interval(secs => p_seconds[i]) > h_expires[h] then
-          h_is_changed[h] := true;
-          h_is_extended[h] := true;
+          h_is_changed[h] := true; h_is_extended[h] := true;
           h_expires[h] := greatest(h_expires[h],
             least(now() + make_interval(secs => p_seconds[i]), h_placed[h] + c_max_age));
         end if;
-        r_outcome[i] := 'done';
-        continue;
+        r_outcome[i] := 'done'; continue;
       end if;
 
-      v_ask := case p_kind[i] when 3 then 0 else coalesce(nullif(p_amount[i], 0), h_held[h]) end;
-      if v_ask > h_held[h] and p_over[i] = 0 then
-        r_outcome[i] := 'exceeds_hold';
-        r_amount[i] := h_held[h]; continue;
+      v_ask := case p_kind[i] when kind_release then 0 else coalesce(nullif(p_amount[i], 0), h_held[h]) end;
+      if v_ask > h_held[h] and p_over[i] = over_refuse then
+        r_outcome[i] := 'exceeds_hold'; r_amount[i] := h_held[h]; continue;
       end if;
       v_take := least(v_ask, h_held[h]);
-      if p_over[i] = 1 then v_ask := v_take; end if;
+      if p_over[i] = over_cap then v_ask := v_take; end if;
       v_excess := v_ask - v_take;
       -- Under the consumer's lock, as the owner's settings change.
       if v_excess > 0 and not farebox.may_exceed_hold(
         h_ledger[h], h_consumer[h], h_key[h], h_developer[h], h_tool[h], h_placed[h]) then
-        r_outcome[i] := 'exceeds_hold';
-        r_amount[i] := h_held[h]; continue;
+        r_outcome[i] := 'exceeds_hold'; r_amount[i] := h_held[h]; continue;
       end if;
-      v_let_go := case when p_kind[i] = 3 or p_final[i] = 1 then h_held[h] - v_take else 0 end;
+      v_let_go := case when p_kind[i] = kind_release or p_final[i] = 1 then h_held[h] - v_take else 0 end;
       c_is_owing[c] := v_let_go > 0 and c_owed[c] > 0 and not p_settles_debts;
       if c_is_owing[c] then r_outcome[i] := 'owing'; continue; end if;
     end if;
@@ -281,17 +281,18 @@ begin
         v_passed := 0;
         loop
           r_scope[i] := case when n_is_closed[n] then 'closed'
-            when p_over[i] = 3 and v_passed & 1 = 0 and p_developer[i] <> all (n_approved[n]::int[]) then 'developer'
+            when p_over[i] = over_approve and v_passed & passed_developer = 0
+              and p_developer[i] <> all (n_approved[n]::int[]) then 'developer'
             -- Of charges and holds this is checked before they come here; only a capture takes more than was asked for.
-            when p_over[i] = 3 and v_passed & 2 = 0 and v_excess > n_max_per_call[n]
-              or p_kind[i] = 2 and h_captured[h] + v_ask > n_max_per_call[n] then 'per_call'
-            when v_passed & 4 = 0 and v_excess > n_limit[n] - n_used[n] then 'total'
-            when v_passed & 8 = 0 and v_excess > n_window_limit[n] - n_window_used[n] then 'window' end;
-          exit when r_scope[i] is null or r_scope[i] = 'closed' or p_kind[i] = 2;
+            when p_over[i] = over_approve and v_passed & passed_per_call = 0 and v_excess > n_max_per_call[n]
+              or p_kind[i] = kind_capture and h_captured[h] + v_ask > n_max_per_call[n] then 'per_call'
+            when v_passed & passed_total = 0 and v_excess > n_limit[n] - n_used[n] then 'total'
+            when v_passed & passed_window = 0 and v_excess > n_window_limit[n] - n_window_used[n] then 'window' end;
+          exit when r_scope[i] is null or r_scope[i] = 'closed' or p_kind[i] = kind_capture;
           select a.id into v_once from farebox.approvals a
           where a.ledger = any (array[p_ledger[i]]) and a.consumer_id = any (array[p_consumer[i]])
             and a.spend_key = any (array[p_spend_key[i]]) and a.developer = any (array[p_developer[i]])
-            and a.tool = any (array[p_tool[i]]) and a.budget = (n_codes[n] & 4294967295)::int
+            and a.tool = any (array[p_tool[i]]) and a.budget = (n_codes[n] & code_number)::int
             and coalesce(a.scope, 'developer') = r_scope[i]
             and a.decision = 'once' and a.used_by is null and a.amount_micros >= v_excess
             and a.decided_at > v_now - c_once_within and a.id <> all (u_approval)
@@ -299,16 +300,17 @@ begin
           order by a.amount_micros, a.id limit 1;
           exit when v_once is null;
           v_uses := v_uses || v_once;
-          v_passed := v_passed + case r_scope[i] when 'developer' then 1 when 'per_call' then 2 when 'total' then 4 else 8 end;
+          v_passed := v_passed | case r_scope[i] when 'developer' then passed_developer when 'per_call' then passed_per_call
+            when 'total' then passed_total else passed_window end;
         end loop;
-        if v_passed >= 4 then v_lifted := v_lifted || n; end if;
+        if v_passed & (passed_total | passed_window) <> 0 then v_lifted := v_lifted || n; end if;
         continue when r_scope[i] is null;
         r_node[i] := n;
         if r_scope[i] <> 'developer' then
           r_limit[i] := case r_scope[i] when 'total' then n_limit[n] when 'window' then n_window_limit[n]
             else n_max_per_call[n] end;
           r_left[i] := greatest(r_limit[i] - case when r_scope[i] = 'total' then n_used[n]
-            when r_scope[i] = 'window' then n_window_used[n] when p_kind[i] = 2 then h_captured[h] else 0 end, 0);
+            when r_scope[i] = 'window' then n_window_used[n] when p_kind[i] = kind_capture then h_captured[h] else 0 end, 0);
         end if;
         exit;
       end loop;
@@ -321,9 +323,7 @@ begin
       c_is_asked[c] := true;
       v_usable := greatest(c_available[c] - c_owed[c], 0);
       if v_excess > v_usable then
-        r_outcome[i] := 'insufficient';
-        r_amount[i] := v_excess;
-        r_balance[i] := v_usable;
+        r_outcome[i] := 'insufficient'; r_amount[i] := v_excess; r_balance[i] := v_usable;
         c_refused[c] := least(c_refused[c], v_excess);
         continue;
       end if;
@@ -334,15 +334,14 @@ begin
       end loop;
       foreach n in array v_lifted loop n_is_lifted[n] := true; end loop;
       foreach v_once in array v_uses loop
-        u_approval := u_approval || v_once;
-        u_by := u_by || p_id[i];
+        u_approval := u_approval || v_once; u_by := u_by || p_id[i];
       end loop;
     end if;
 
     r_outcome[i] := 'done';
-    if p_kind[i] in (1, 5) then
+    if p_kind[i] in (kind_place, kind_charge) then
       c_available[c] := c_available[c] - v_excess;
-      if p_kind[i] = 1 then
+      if p_kind[i] = kind_place then
         c_add_held[c] := c_add_held[c] + v_excess;
       else
         c_add_spent[c] := c_add_spent[c] + v_excess;
@@ -362,13 +361,13 @@ begin
     h_is_changed[h] := true;
     h_held[h] := h_held[h] - v_take - v_let_go;
     h_captured[h] := h_captured[h] + v_ask;
-    if h_held[h] = 0 then h_state[h] := case p_kind[i] when 3 then 2 else 1 end; end if;
+    if h_held[h] = 0 then h_state[h] := case p_kind[i] when kind_release then state_released else state_captured end; end if;
     if v_excess > 0 then h_overflow[h] := p_id[i]; end if;
     c_available[c] := c_available[c] + v_let_go - v_excess;
     c_add_held[c] := c_add_held[c] - v_take - v_let_go;
     r_balance[i] := greatest(c_available[c] - c_owed[c], 0);
     r_amount[i] := v_ask;
-    if p_kind[i] = 2 then
+    if p_kind[i] = kind_capture then
       h_captures[h] := h_captures[h] + 1;
       c_add_spent[c] := c_add_spent[c] + v_ask;
       r_spent[i] := c_spent[c] + c_add_spent[c];
@@ -411,7 +410,7 @@ begin
       as a(code, used, window_used, began, is_changed, is_lifted)
     where a.is_changed and b.ledger = any (array[c_ledgers[(a.code >> 32)::int]])
       and b.consumer_id = any (array[c_ids[(a.code >> 32)::int]])
-      and b.number = any (array[(a.code & 4294967295)::int]);
+      and b.number = any (array[(a.code & code_number)::int]);
   end if;
 
   if cardinality(u_approval) > 0 then
@@ -427,7 +426,7 @@ begin
       and d.number = any (array[u.budget]);
   end if;
 
-  if 2 = any (p_kind) or 5 = any (p_kind) then
+  if kind_capture = any (p_kind) or kind_charge = any (p_kind) then
     with made as (
       select a.*, c_ledgers[a.owner] as ledger, c_ids[a.owner] as consumer,
         (row_number() over (order by a.n))::int as place
@@ -435,7 +434,7 @@ begin
         r_balance, p_idempotency, p_fingerprint, p_metadata) with ordinality
         as a(kind, outcome, id, hold, owner, spend_key, developer, tool, amount, spent, balance, hash, fingerprint,
           metadata, n)
-      where a.kind in (2, 5) and a.outcome = 'done'
+      where a.kind in (kind_capture, kind_charge) and a.outcome = 'done'
     ), charged as (
       insert into farebox.charges (amount_micros, spent_micros, balance_micros, idempotency_hash,
         request_fingerprint, id, consumer_id, developer, ledger, receipt_key, tool, metadata, origin)
@@ -459,7 +458,7 @@ begin
     from made a having count(*) > 0;
   end if;
 
-  if 1 = any (p_kind) then
+  if kind_place = any (p_kind) then
     insert into farebox.holds (amount_micros, held_micros, balance_micros, idempotency_hash, request_fingerprint,
       placed_at, expires_at, id, consumer_id, developer, spend_key, ledger, tool, metadata)
     select a.amount, a.amount, a.balance, a.hash, a.fingerprint, v_now, v_now + make_interval(secs => a.seconds), a.id,
@@ -467,29 +466,29 @@ begin
     from unnest(p_kind, r_outcome, r_amount, r_balance, p_idempotency, p_fingerprint, p_seconds, p_id, r_consumer,
       p_developer, p_spend_key, p_tool, p_metadata)
       as a(kind, outcome, amount, balance, hash, fingerprint, seconds, id, owner, developer, spend_key, tool, metadata)
-    where a.kind = 1 and a.outcome = 'done';
+    where a.kind = kind_place and a.outcome = 'done';
     insert into farebox.hold_expiries (ledger, due_at, developers, holds)
     select a.ledger, v_now + make_interval(secs => a.seconds), array_agg(a.developer), array_agg(a.id)
     from unnest(p_kind, r_outcome, p_ledger, p_seconds, p_developer, p_id) as a(kind, outcome, ledger, seconds, developer, id)
-    where a.kind = 1 and a.outcome = 'done' group by a.ledger, a.seconds;
+    where a.kind = kind_place and a.outcome = 'done' group by a.ledger, a.seconds;
   end if;
 
-  if 4 = any (p_kind) then
+  if kind_extend = any (p_kind) then
     insert into farebox.hold_expiries (ledger, due_at, developers, holds)
     select a.ledger, a.expires, array_agg(a.developer), array_agg(a.id)
     from unnest(h_is_extended, h_state, h_ledger, h_expires, h_developer, h_ids) as a(is_extended, state, ledger, expires, developer, id)
-    where a.is_extended and a.state = 0 group by a.ledger, a.expires;
+    where a.is_extended and a.state = state_open group by a.ledger, a.expires;
     insert into farebox.hold_extensions (ledger, hold_id, idempotency_hash, request_fingerprint)
     select h_ledger[array_position(h_ids, a.hold)], a.hold, a.hash, a.fingerprint
     from unnest(p_kind, r_outcome, p_hold, p_idempotency, p_fingerprint) as a(kind, outcome, hold, hash, fingerprint)
-    where a.kind = 4 and a.outcome = 'done' and a.hash is not null;
+    where a.kind = kind_extend and a.outcome = 'done' and a.hash is not null;
   end if;
 
   return query
   select a.n::int, a.outcome, a.id, a.amount, a.balance, a.key, x.id, x.ledger, x.consumer_id, x.tool,
     x.amount_micros, x.captured_micros,
-    case when x.state = 0 and x.expires_at <= now() then 0 else x.held_micros end,
-    case when x.state = 0 and x.expires_at <= now() then 3::smallint else x.state end,
+    case when x.state = state_open and x.expires_at <= now() then 0 else x.held_micros end,
+    case when x.state = state_open and x.expires_at <= now() then state_expired else x.state end,
     x.placed_at, x.expires_at, n_id[a.node], a.scope, a.micros, a.left_micros, n_unit[a.node], v_began[n_unit[a.node]]
   from unnest(r_outcome, r_id, r_amount, r_balance, r_key, r_hold, p_developer, r_node, r_scope, r_limit, r_left)
     with ordinality

@@ -151,8 +151,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   sqlBug(
     'a released hold can be captured',
     ENTRIES,
-    'case p_kind[i] when 3 then 2 else 1 end; end if;\n    if v_excess',
-    'case p_kind[i] when 3 then 0 else 1 end; end if;\n    if v_excess',
+    'when kind_release then state_released else state_captured end; end if;',
+    'when kind_release then state_open else state_captured end; end if;',
     [without('holds', 'holds_hold_while_open')],
   ),
   sqlBug(
