@@ -22,9 +22,7 @@ const Books = Type.Object({
   openHolds: Type.Integer(),
   debtMicros: micros,
   /** The parts of `credited`. */
-  movements: Type.Array(
-    Type.Object({ kind: Kind, count: Type.Integer(), amountMicros: Type.Integer() }),
-  ),
+  movements: Type.Array(Type.Object({ kind: Kind, count: Type.Integer(), amountMicros: micros })),
 });
 export type Books = Static<typeof Books>;
 

@@ -5,7 +5,7 @@
 import { Type } from 'typebox';
 import { CLAIMS, REVERSAL_KINDS, REVERSAL_STATUSES } from '../../domain/reversal.ts';
 import { balanceOf, type ConsumerRef } from './consumers.ts';
-import { row, sql, type Transaction } from '../database.ts';
+import { micros, row, sql, type Transaction } from '../database.ts';
 import { cutLots } from './lots.ts';
 
 const debtRow = row(
@@ -16,7 +16,7 @@ const coverableRow = row(
     kind: Type.Enum(REVERSAL_KINDS),
     status: Type.Enum(REVERSAL_STATUSES),
     topUpId: Type.String(),
-    micros: Type.Integer(),
+    coveredMicros: micros,
   }),
 );
 
@@ -42,29 +42,29 @@ export async function cover(
   { ledger, consumerId }: ConsumerRef,
   reversalId: string,
 ): Promise<void> {
-  const { kind, status, topUpId, micros } = await tx.one(sql.type(coverableRow)`
+  const { kind, status, topUpId, coveredMicros } = await tx.one(sql.type(coverableRow)`
     select r.kind, r.status, r.top_up_id as "topUpId",
-      least(r.debt_micros, ${balanceOf('c')}) as micros
+      least(r.debt_micros, ${balanceOf('c')}) as "coveredMicros"
     from farebox.reversals r
     join farebox.consumers c on c.ledger = r.ledger and c.id = r.consumer_id
     where r.id = ${reversalId}
   `);
-  if (micros === 0) return;
+  if (coveredMicros === 0) return;
   // A warning only ever holds.
   if (CLAIMS[status] === 'hold' || kind === 'warning') {
     await tx.query(sql.typeAlias('nothing')`
       with held as (
-        update farebox.consumers set held_micros = held_micros + ${micros}::int8
+        update farebox.consumers set held_micros = held_micros + ${coveredMicros}::int8
         where ledger = ${ledger} and id = ${consumerId}
       )
-      update farebox.reversals set held_micros = held_micros + ${micros}::int8, updated_at = now()
+      update farebox.reversals set held_micros = held_micros + ${coveredMicros}::int8, updated_at = now()
       where id = ${reversalId}
     `);
   } else {
-    const movement = { kind, amountMicros: micros, topUpId, reversalId };
+    const movement = { kind, amountMicros: coveredMicros, topUpId, reversalId };
     await cutLots(tx, { ledger, consumerId }, movement);
     await tx.query(sql.typeAlias('nothing')`
-      update farebox.reversals set taken_micros = taken_micros + ${micros}::int8, updated_at = now()
+      update farebox.reversals set taken_micros = taken_micros + ${coveredMicros}::int8, updated_at = now()
       where id = ${reversalId}
     `);
   }

@@ -1,7 +1,7 @@
 /** What a refund gives back to the budgets that its charge counted at. */
 import { Type } from 'typebox';
 import type { ConsumerRef } from '../balance/consumers.ts';
-import { row, sql, type Transaction } from '../database.ts';
+import { micros, row, sql, type Transaction } from '../database.ts';
 
 /** A charge, and the part of it that is refunded, on the axis of what the consumer spent. */
 export interface SpentPart extends ConsumerRef {
@@ -17,7 +17,7 @@ export interface SpentPart extends ConsumerRef {
   readonly toMicros: number;
 }
 
-const holdRow = row(Type.Object({ placedAt: Type.String(), excessMicros: Type.Integer() }));
+const holdRow = row(Type.Object({ placedAt: Type.String(), excessMicros: micros }));
 
 /**
  * To the total limits, and to the windows that counted the charge and are not over. A window counted what was held

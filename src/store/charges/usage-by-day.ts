@@ -5,9 +5,9 @@ import { uuidFloor } from '../../domain/ids.ts';
 import { asMicros, type Micros } from '../../domain/money.ts';
 import type { ConsumerRef } from '../balance/consumers.ts';
 import { spentBeforeEach } from '../balance/spent.ts';
-import { row, sql, type Connection } from '../database.ts';
+import { micros, row, sql, type Connection } from '../database.ts';
 
-const refundRow = row(Type.Object({ dayMs: Type.Integer(), refundedMicros: Type.Integer() }));
+const refundRow = row(Type.Object({ dayMs: Type.Integer(), refundedMicros: micros }));
 
 /** Charges less refunds for each UTC day. `fromMs` is the beginning of the first day. */
 export async function listUsageByDay(

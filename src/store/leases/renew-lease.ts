@@ -9,6 +9,7 @@ import type { Micros } from '../../domain/money.ts';
 import { limitReached, type LimitReached } from '../budgets/budget.ts';
 import { hasIdentity, identityValues, type OptionalIdentity } from '../charges/identity.ts';
 import {
+  micros,
   nullable,
   row,
   sql,
@@ -47,8 +48,8 @@ const limitRow = row(
   Type.Object({
     budget_id: Type.String(),
     limit_scope: Type.Enum(['total', 'window']),
-    limit_micros: Type.Integer(),
-    limit_left: Type.Integer(),
+    limit_micros: micros,
+    limit_left: micros,
     window_unit: Type.Integer(),
     window_began: nullable(Type.String()),
   }),
