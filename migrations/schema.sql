@@ -445,6 +445,7 @@ create table farebox.charge_refunds (
   constraint charge_refunds_within_charge check (refunded_micros >= amount_micros and refunded_micros <= charge_micros)
 );
 create index charge_refunds_developer on farebox.charge_refunds using btree (developer, id);
+create index charge_refunds_tool on farebox.charge_refunds using btree (ledger, consumer_id, tool, id) include (amount_micros);
 create trigger charge_refunds_event after insert on farebox.charge_refunds for each row execute function farebox.post_charge_refund_event();
 
 -- Never changed, and without foreign keys: each would lock a popular developer's row in every transaction.
