@@ -152,7 +152,7 @@ interface Report {
 /** Empty for payouts, fees and other objects without a payment. */
 function reportOf(object: BookedObject): Report[] {
   if (object === null || typeof object === 'string') return [];
-  // Its payment's metadata is in its charge.
+  // A fraud warning has its payment's metadata in its charge.
   if (object.object === 'radar.early_fraud_warning') {
     return reportAbout(object, expandedChargeOf(object));
   }

@@ -30,6 +30,7 @@ import { startStack, until, type Stack } from '../../support/stack.ts';
 /** What the hold that stays open reserves. */
 const HELD = 0.25;
 
+const month = () => new Date().toISOString().slice(0, 7);
 const micros = (dollars: number | string) => Math.round(Number(dollars) * 1_000_000);
 
 function add<T>(rows: readonly T[], amountOf: (row: T) => number | string | undefined): number {
@@ -105,23 +106,24 @@ describe('the books of an account', () => {
   /** By an operator and in the dashboard; the refund in the middle fails once the others are made. */
   async function refundTopUp(topUpId: string): Promise<void> {
     const refunds = () => stripe.refunds.list({ payment_intent: intent, limit: 100 });
-    const claims = async (count: number) =>
-      until(async () => {
-        const { movements } = await statement();
-        return movements.filter(({ kind }) => kind.startsWith('refund')).length === count;
-      });
     await requestRefund(database, topUpId, 1_230_000 as Micros);
     await until(async () => (await refunds()).data.length === 1);
     const failing = await stripe.refunds.create({ payment_intent: intent, amount: 1_001 });
-    await claims(2);
+    await untilRefunded(2);
     await stripe.refunds.create({ payment_intent: intent, amount: 1_044 });
-    await claims(3);
+    await untilRefunded(3);
     await control(stack.simulator, `refunds/${failing.id}/fail`, {});
     // The failed one, and the share of the last one: given back, and taken again without the remainder.
-    await claims(6);
+    await untilRefunded(6);
   }
 
-  const month = () => new Date().toISOString().slice(0, 7);
+  /** Until this many movements have taken money for refunds of top-ups, or returned it. */
+  const untilRefunded = (count: number) =>
+    until(async () => {
+      const { movements } = await statement();
+      return movements.filter(({ kind }) => /^refund(_returned)?$/.test(kind)).length === count;
+    });
+
   const get = (path: string, key: string) => call(stack.api, 'GET', path, { key });
   const usage = async (query: string) =>
     bodyOf(await get(`/v1/usage?${query}`, consumer.consumerKey), 200, UsageReply);
