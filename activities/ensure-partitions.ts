@@ -6,7 +6,11 @@ import { ensureChargePartitions } from '../src/store/charges/partitions.ts';
 
 export type EnsurePartitionsActivities = ReturnType<typeof createEnsurePartitionsActivities>;
 
-export function createEnsurePartitionsActivities({ databaseUrl }: { readonly databaseUrl: string }) {
+export function createEnsurePartitionsActivities({
+  databaseUrl,
+}: {
+  readonly databaseUrl: string;
+}) {
   return {
     /** Returns the names of the partitions that it created. */
     async ensurePartitions(): Promise<readonly string[]> {

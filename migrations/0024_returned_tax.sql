@@ -1,6 +1,6 @@
 -- A movement keeps the tax that its refund or dispute returned. When a refund fails, the shares of the others are calculated
 -- again, so tax that is read from the refund would change the statements of past months. functions/set_returned_tax.sql fills the
--- column, also for movements of the previous release.
+-- column, also for movements of the previous release. Tax that was calculated again before this file stays as statements showed it.
 -- Locks: farebox.movements, access exclusive, while the movements of taxed refunds and disputes are filled: seconds for 100,000.
 alter table farebox.movements add column tax_micros bigint not null default 0;
 comment on column farebox.movements.tax_micros is

@@ -479,7 +479,6 @@ describe('client: leases and faults', () => {
     }
     lease.charge({ tool: 'search', amount: '0.005001' });
     assert.equal(lease.remaining, 0.994999);
-    await lease.close();
   });
 });
 
