@@ -59,6 +59,13 @@ describe('the counting reporter', () => {
     assert.match(stdout, /exec mocha b\.cjs\n/);
   });
 
+  it('adds to the counts of an earlier run', () => {
+    run({ 'a.cjs': GOOD, 'b.cjs': BAD });
+    const { counts, failures } = run({ 'b.cjs': BAD });
+    assert.equal(counts, '4 2');
+    assert.deepEqual(failures, ['b.cjs: fails: no', 'b.cjs: fails: no']);
+  });
+
   it('counts a worker that dies as a failure', () => {
     const specs = {
       'a.cjs': GOOD,

@@ -1,9 +1,9 @@
 /**
- * mocha's usual report, then the files of the failed tests, and what their servers and pages said. Writes the
- * counts, and a line for each failure, to a file for .ci/run, which cannot rely on the output: a test may print
- * the same words. Usage: --reporter-option counts=FILE.
+ * mocha's usual report, then the files of the failed tests, and what their servers and pages said. Adds the
+ * counts, and a line for each failure, to those of earlier runs in a file for .ci/run, which cannot rely on the output:
+ * a test may print the same words. Usage: --reporter-option counts=FILE.
  */
-import { writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import { readReport } from './failure-report.ts';
 import Mocha, { type MochaOptions, type Runner } from 'mocha';
@@ -26,7 +26,7 @@ export default class CountingReporter extends Mocha.reporters.Spec {
     });
     runner.once(EVENT_RUN_END, () => {
       const { passes, failures: count } = this.stats;
-      if (file) writeFileSync(file, `${passes} ${count}\n${failures.join('')}`);
+      if (file) addCounts(file, [passes, count], failures);
       if (failed.size === 0) return;
       Mocha.reporters.Base.consoleLog(
         '  To repeat what failed, with SEED from its title where it has one:\n',
@@ -37,6 +37,14 @@ export default class CountingReporter extends Mocha.reporters.Spec {
       Mocha.reporters.Base.consoleLog(`\n${readReport()}`);
     });
   }
+}
+
+function addCounts(file: string, counts: readonly number[], failures: readonly string[]): void {
+  const text = existsSync(file) ? readFileSync(file, 'utf8') : '';
+  const [first = '', ...earlier] = text.split('\n');
+  const before = first.split(' ').map(Number);
+  const sums = counts.map((count, n) => count + (before[n] ?? 0));
+  writeFileSync(file, `${sums.join(' ')}\n${earlier.join('\n')}${failures.join('')}`);
 }
 
 const titled = (title: string) => ({ titlePath: () => [title], fullTitle: () => title });
