@@ -7,8 +7,8 @@ export const LEAN_TEMPORAL = {
     // Each namespace has a worker or two, so partitions of their task queues only pass tasks and polls on.
     'matching.numTaskqueueReadPartitions': '1',
     'matching.numTaskqueueWritePartitions': '1',
-    // It visits all its metrics each second, and keeps those of each namespace that a test has made: about ten thousand.
-    // A tenth of them are for each task queue apart.
+    // It visits all its metrics each second, and keeps about ten thousand for each namespace that a test has made. A
+    // tenth of them are for each task queue apart.
     'metrics.breakdownByTaskQueue': 'false',
     'metrics.breakdownByPartition': 'false',
     'metrics.breakdownByBuildID': 'false',
