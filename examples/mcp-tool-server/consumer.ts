@@ -142,6 +142,11 @@ async function farebox(method: string, path: string, body?: object): Promise<unk
     headers: { authorization: `Bearer ${consumerKey}`, 'content-type': 'application/json' },
     ...(body && { body: JSON.stringify(body) }),
   });
+  if (response.status === 503) {
+    // This attempt changed nothing.
+    await sleep(1_000);
+    return farebox(method, path, body);
+  }
   const text = await response.text();
   assert(response.ok, `${method} ${path} got ${response.status}: ${text}`);
   return JSON.parse(text);
