@@ -5,7 +5,7 @@
  */
 import { ApplicationFailure, Context } from '@temporalio/activity';
 import type { AgentAnswer, AgentRequest, NoteTask } from '../src/agents/adapter.ts';
-import type { SharedPlaces } from '../src/agents/shared-places.ts';
+import type { SharedPlaces } from '../src/domain/shared-places.ts';
 import { CUT_OFF, type AgentTask, type InvocationView } from '../src/domain/invocation.ts';
 import type { Database } from '../src/store/database.ts';
 import {

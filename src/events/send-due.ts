@@ -11,6 +11,7 @@ import {
   webhookRetryMs,
 } from '../domain/webhook-delivery.ts';
 import { openPoster, type Posted, type Poster } from '../egress/post.ts';
+import type { SharedPlaces } from '../domain/shared-places.ts';
 import type { Database } from '../store/database.ts';
 import {
   disableIfLate,
@@ -42,6 +43,8 @@ export interface SendDeps {
   readonly onMissingMaster: (endpointId: string, master: number) => void;
   /** Sends the mails about disabled endpoints. Not awaited: a mail server may be slow. Does not reject. */
   readonly mailOwners: () => Promise<void>;
+  /** The places of this worker for endpoints that are sent to. */
+  readonly places: SharedPlaces;
 }
 
 export interface Sent {
@@ -82,14 +85,21 @@ const LOOK_MS = 500;
 const RETRY_AFTER_MS_MAX = HOUR_MS;
 /** How often an endpoint without a secret checks again. A roll of its secret, or a new worker, may bring one. */
 const SECRET_MISSING_MS = 60_000;
+/** Twice what an endpoint that answers takes. One that hangs takes at least `ANSWER_TIMEOUT_MS`. */
+const HUNG_AFTER_MS = 10_000;
+/** When an endpoint without a place asks again. */
+const NO_PLACE_MS = 30_000;
 
-/** Begins no attempt after `signal` has aborted. */
+/**
+ * Begins no attempt after `signal` has aborted. Without a place for the account, sends nothing, and the events stay
+ * due.
+ */
 export async function sendDue(
   deps: SendDeps,
   endpointId: string,
   signal?: AbortSignal,
 ): Promise<Sent> {
-  const { database, allowPrivate } = deps;
+  const { database, allowPrivate, places } = deps;
   const poster = openPoster({
     allowPrivate,
     timeoutMs: ANSWER_TIMEOUT_MS,
@@ -104,7 +114,14 @@ export async function sendDue(
         return stateOf(endpoint, null);
       }
       if (secretsOf(deps, endpoint).length === 0) return await waitForSecret(deps, endpoint);
-      await sendInLanes(deps, poster, { endpointId, signal });
+      const { accountId } = endpoint;
+      if (!places.take(accountId)) return stateOf(endpoint, NO_PLACE_MS);
+      const takenAtMs = performance.now();
+      try {
+        await sendInLanes(deps, poster, { endpointId, signal });
+      } finally {
+        places.giveBack(accountId, { hung: performance.now() - takenAtMs > HUNG_AFTER_MS });
+      }
       const seen = await findWebhookEndpoint(database, { id: endpointId });
       if (seen?.status === 'disabled') continue;
       return stateOf(seen, await nextDeliveryInMs(database, endpointId));

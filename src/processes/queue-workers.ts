@@ -20,7 +20,7 @@ import { createRollUpEarningsActivities } from '../../activities/roll-up-earning
 import { createTopUpPaymentActivities } from '../../activities/top-up-payments.ts';
 import { createTopUpActivities } from '../../activities/top-ups.ts';
 import { createWebhookEndpointActivities } from '../../activities/webhook-endpoints.ts';
-import { SharedPlaces } from '../agents/shared-places.ts';
+import { SharedPlaces } from '../domain/shared-places.ts';
 import { ApprovalLinks } from '../signing/approval-links.ts';
 import type { Config } from '../config.ts';
 import {

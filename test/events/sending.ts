@@ -1,6 +1,7 @@
 /** Endpoints in the ledger of a test, and what a worker does for one of them. */
 import assert from 'node:assert/strict';
 import { Type } from 'typebox';
+import { SharedPlaces } from '../../src/domain/shared-places.ts';
 import { sendDue } from '../../src/events/send-due.ts';
 import { WebhookSigner } from '../../src/events/signing.ts';
 import { readMasterSecrets } from '../../src/read-setting.ts';
@@ -21,6 +22,7 @@ export const SENDING = {
   retryMs: 60_000,
   onMissingMaster: () => {},
   mailOwners: () => Promise.resolve(),
+  places: new SharedPlaces(200, 50),
 };
 
 export function signerWith(masterSecrets: string): WebhookSigner {

@@ -1,8 +1,8 @@
 /** Endpoints that do not answer leave places of a worker to those of other accounts. */
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
-import { sendInPlace } from '../../activities/webhook-endpoints.ts';
-import { SharedPlaces } from '../../src/agents/shared-places.ts';
+import { SharedPlaces } from '../../src/domain/shared-places.ts';
+import { sendDue } from '../../src/events/send-due.ts';
 import { sql } from '../../src/store/database.ts';
 import { postTest } from '../../src/store/events/deliveries.ts';
 import { makeWebhookEndpoint } from '../../src/store/events/webhook-endpoints.ts';
@@ -37,19 +37,19 @@ describe('webhook endpoints that hang', () => {
     const deps = { ...SENDING, database, signer: signerWith(OLD), places };
     const held: ServerResponse[] = [];
     receiver.respondWith((response) => void held.push(response));
-    const sending = sendInPlace(deps, hanging.id);
+    const sending = sendDue(deps, hanging.id);
     await until(() => held.length === 1);
     receiver.respondWith();
-    const { status, nextInMs } = await sendInPlace(deps, made.endpoint.id);
+    const { status, nextInMs } = await sendDue(deps, made.endpoint.id);
     assert.equal(status, 'active');
     assert.ok((nextInMs ?? 0) > 0, String(nextInMs));
     assert.equal(receiver.events.length, 1);
-    assert.equal((await sendInPlace(deps, other.id)).nextInMs, null);
+    assert.equal((await sendDue(deps, other.id)).nextInMs, null);
     assert.equal(receiver.events.length, 2);
 
     for (const response of held) response.writeHead(200).end();
     await sending;
-    assert.equal((await sendInPlace(deps, made.endpoint.id)).nextInMs, null);
+    assert.equal((await sendDue(deps, made.endpoint.id)).nextInMs, null);
     assert.equal(receiver.events.length, 3);
   });
 
@@ -60,6 +60,6 @@ describe('webhook endpoints that hang', () => {
     `);
     const deps = { ...SENDING, database: ledger.database, signer: signerWith(OLD) };
     const none = new SharedPlaces(0, 0);
-    assert.equal((await sendInPlace({ ...deps, places: none }, id)).status, null);
+    assert.equal((await sendDue({ ...deps, places: none }, id)).status, null);
   });
 });

@@ -1,6 +1,6 @@
 /** The places for calls of agents: an account holds as many as are free, and each given back can be taken again. */
 import assert from 'node:assert/strict';
-import { SharedPlaces } from '../../src/agents/shared-places.ts';
+import { SharedPlaces } from '../../src/domain/shared-places.ts';
 
 const ANSWERED = { hung: false };
 const HUNG = { hung: true };
