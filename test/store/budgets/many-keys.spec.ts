@@ -1,4 +1,4 @@
-/** What is read to list the leases, refusals and spending of an account that has made very many keys and leases. */
+/** How many rows lists of leases, refusals and spending read when an account has very many keys and leases. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { asMicros } from '../../../src/domain/money.ts';

@@ -1,4 +1,4 @@
-/** What is read of a consumer's refunds to add up its usage of one tool. */
+/** Which of a consumer's refunds a query reads to add up the usage of one tool. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { ClosedCharges } from '../../../src/store/charges/closed-charges.ts';
