@@ -409,9 +409,13 @@ describe('the console', () => {
     await window.enter(account, '/statements');
     const lines = page.getByRole('region', { name: 'Statement' });
     await lines.getByText('$2.999999').waitFor();
+    await page.getByText('Not final yet').waitFor();
     await page.getByText('Earnings', { exact: true }).click();
     await lines.getByText('Earned in total').waitFor();
     await reads(lines, /Earned in total\s+\$0\.000001/);
+    await window.go('/statements?month=2026-01');
+    await lines.getByText('Closing balance').waitFor();
+    assert.equal(await page.getByText('Not final yet').count(), 0);
   });
 
   it('lets an operator find out why a balance is what it is, adjust it and refund a top-up', async () => {

@@ -1,5 +1,5 @@
 /** Monthly statements for consumers and developers. The lines add up from the opening to the closing amount. */
-import { Button, Group, SegmentedControl, Select, Table } from '@mantine/core';
+import { Button, Group, SegmentedControl, Select, Table, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
@@ -58,7 +58,11 @@ export function StatementsPage() {
           ]}
         />
       </Group>
-      <Card flush title={nameOf(month)}>
+      <Card
+        flush
+        title={nameOf(month)}
+        aside={statement.data?.complete === false && <Text c="dimmed">Not final yet</Text>}
+      >
         <Loaded query={statement}>{(data) => <Lines lines={linesOf(data)} />}</Loaded>
       </Card>
     </Page>
