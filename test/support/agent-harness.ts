@@ -90,11 +90,10 @@ export async function agentHarnessOf(stack: Stack) {
       );
     },
 
-    workflow: (workflow: 'grant' | 'invocation', id: string) => views.workflow(`${workflow}/${id}`),
-    isFound: (workflow: 'grant' | 'invocation', id: string, query: string) =>
-      views.isFound(`${workflow}/${id}`, query),
-    detailsOf: (workflow: 'grant' | 'invocation', id: string) =>
-      views.detailsOf(`${workflow}/${id}`),
+    workflow: (kind: 'grant' | 'invocation', id: string) => views.workflow(kind, id),
+    isFound: (kind: 'grant' | 'invocation', id: string, query: string) =>
+      views.isFound(kind, id, query),
+    detailsOf: (kind: 'grant' | 'invocation', id: string) => views.detailsOf(kind, id),
     async close(): Promise<void> {
       await Promise.all(agents.map((agent) => agent.stop()));
       await views.close();
