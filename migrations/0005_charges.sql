@@ -1,6 +1,5 @@
 -- Charges and their refunds. A charge debits one consumer and credits one developer, and never changes. Charges are
--- made by functions/post_fitting_charges.sql, post_fitting_spends.sql, post_charges.sql, post_entries.sql and
--- settle_lease.sql.
+-- made by functions/post_fitting_groups.sql, post_charges.sql, post_entries.sql and settle_lease.sql.
 
 create table farebox.charges (
   amount_micros bigint not null,

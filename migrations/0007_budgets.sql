@@ -1,6 +1,6 @@
 -- Budgets: a consumer's tree of limits, and the spend keys that belong to its nodes. A charge by a spend key counts at
 -- the key's node and at every node above it, in the commit that moves the money. Counters are changed by
--- functions/post_fitting_spends.sql, post_entries.sql, expire_holds.sql, settle_lease.sql and give_back_to_budgets.sql
+-- functions/post_fitting_groups.sql, post_entries.sql, expire_holds.sql, settle_lease.sql and give_back_to_budgets.sql
 -- alone, and always under the lock of the consumer's row.
 
 create table farebox.budgets (

@@ -1,5 +1,5 @@
 -- The charge statement: decides and writes a batch of charges in one round trip and one commit. It handles every case;
--- post_fitting_charges.sql is faster, handles the usual one, and leaves the rest to this one.
+-- post_fitting_groups.sql is faster, handles the usual one, and leaves the rest to this one.
 -- Guarantees: a consumer never overspends; a key that made a charge makes no second one; charges of one consumer are
 -- decided in the order of the arrays; a refusal never affects other charges.
 -- Requires: no idempotency key twice in one call.

@@ -1,5 +1,5 @@
 -- Places, captures, releases and extends holds, and makes charges, one by one: any number of entries in one statement
--- and one commit. It decides the charges that post_fitting_spends.sql left.
+-- and one commit. It decides the charges that post_fitting_groups.sql left.
 -- Guarantees: a consumer never overspends, and no budget passes a limit; of racing captures, releases and expiries,
 -- the first to lock the hold wins; a capture after expires_at loses, even before the hold was swept; an idempotency
 -- key acts once; entries are decided in the order of the arrays, and a refusal never affects other entries.

@@ -1,3 +1,4 @@
+-- For the release before this one, which calls it while this one rolls out; post_fitting_groups.sql replaces it.
 -- The charge statement for the usual case, in about two thirds of the work: all of a consumer's charges fit and none
 -- was made before. The caller groups the charges by consumer and adds them up, so that one update per consumer both
 -- locks and debits it, and nothing is joined or sorted. Other consumers are not changed; farebox.post_charges decides

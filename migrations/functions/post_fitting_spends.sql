@@ -1,3 +1,4 @@
+-- For the release before this one, which calls it while this one rolls out; post_fitting_groups.sql replaces it.
 -- The charge statement for batches with charges by spend keys, in the usual case: all of a consumer's charges fit its
 -- balance and its budgets, and none was made before. Any other consumer is left as it was, for post_entries.sql.
 -- A batch of plain charges only goes through post_fitting_charges.sql, which has the same structure.

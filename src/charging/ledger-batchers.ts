@@ -14,7 +14,7 @@ import {
   type ChargeOutcome,
   type ReplayWindow,
 } from '../store/charges/post-charges.ts';
-import { postFittingSpends, postSpends } from '../store/charges/post-spends.ts';
+import { postSpends } from '../store/charges/post-spends.ts';
 import type { Connection, Database } from '../store/database.ts';
 import type { ChargeEntry, LedgerEntry } from '../store/holds/decide-entries.ts';
 import type { HoldEntry, HoldOutcome } from '../store/holds/hold-entry.ts';
@@ -49,22 +49,21 @@ export function createChargeBatcher(deps: BatcherDeps): ChargeBatcher {
   return createLedgerBatcher<ChargeDraft, ChargeOutcome>(deps, {
     spanName: 'flush charges',
     payerOf: ({ consumerId }) => consumerId,
-    execute: unlessSpends(postFittingCharges, postFittingSpends),
-    decide: unlessSpends(postCharges, postSpends),
+    execute: postFittingCharges,
+    decide: decideCharges,
     findLocked: findLockedConsumers,
   });
 }
 
-/** A batch of plain charges only does not pay for budgets: it has a statement of its own. */
-function unlessSpends<Outcome>(
-  plain: LedgerStatement<ChargeDraft, Outcome>,
-  spends: LedgerStatement<ChargeDraft, Outcome>,
-): LedgerStatement<ChargeDraft, Outcome> {
-  return (connection, drafts, ...others) =>
-    drafts.some(({ spend }) => spend !== null)
-      ? spends(connection, drafts, ...others)
-      : plain(connection, drafts, ...others);
-}
+/** Budgets are counted by a slower statement. */
+const decideCharges: LedgerStatement<ChargeDraft, ChargeOutcome> = (
+  connection,
+  drafts,
+  ...others
+) =>
+  drafts.some(({ spend }) => spend !== null)
+    ? postSpends(connection, drafts, ...others)
+    : postCharges(connection, drafts, ...others);
 
 /** The outcome is of the entry's kind. */
 export interface EntryBatcher {

@@ -6,7 +6,7 @@ import { uuidOf, wireId } from '../../src/domain/ids.ts';
 import { findAccount } from '../../src/store/accounts/accounts.ts';
 import { ensureTestAccount } from '../../src/store/accounts/test-accounts.ts';
 import { createDatabase, type Database } from '../../src/store/database.ts';
-import { postFittingSpends } from '../../src/store/charges/post-spends.ts';
+import { postFittingCharges } from '../../src/store/charges/post-charges.ts';
 import { postFittingEntries } from '../../src/store/holds/post-hold-entries.ts';
 import { makeBudget } from '../../src/store/budgets/change-budgets.ts';
 import { UNLIMITED } from '../support/budget-settings.ts';
@@ -128,7 +128,7 @@ describe('farebox budget and account keys', () => {
     const key = await one('budget', 'key', 'create', id, '--name', 'session 17');
     assert.equal(kindOfKey('fare', String(key['key'])), 'consumer');
     const { draft, number } = await drafted(String(key['id']));
-    const [made] = await postFittingSpends(
+    const [made] = await postFittingCharges(
       database,
       [draft(1_500_000)],
       RECEIPT_KEY,

@@ -1,6 +1,7 @@
 /**
- * Charges: the two statements that make them. Everything that decides about money is in migrations/functions
- * (post_fitting_charges.sql, post_charges.sql); this file adds up and passes arrays. list-charges.ts reads charges.
+ * Charges: the statement that makes those that fit, and the one that decides the rest of a batch of plain charges. That
+ * of a batch with charges by spend keys is in post-spends.ts. Everything that decides about money is in
+ * migrations/functions (post_fitting_groups.sql, post_charges.sql); this file adds up and passes arrays.
  */
 import { asMicros, type Micros } from '../../domain/money.ts';
 import { int2Array, int4Array, int8Array, textArray, uuidArray } from './binary-arrays.ts';
@@ -65,9 +66,10 @@ export interface ReplayWindow {
 }
 
 /**
- * In one commit, makes the charges of consumers who can pay for all of theirs in this batch and whose keys are new. The
- * outcome of the others is undefined; `postCharges` decides them. Returns the outcomes in the order of the drafts. The
- * caller ensures that no idempotency hash occurs twice.
+ * In one commit, makes the charges of consumers who can pay for all of theirs in this batch, whose budgets have room for
+ * all of them, and whose keys are new. The outcome of the others is undefined: `postCharges` decides them, or `postSpends`
+ * in a batch with charges by spend keys. Returns the outcomes in the order of the drafts. The caller ensures that no
+ * idempotency hash occurs twice.
  */
 export async function postFittingCharges(
   connection: Connection,
@@ -75,29 +77,29 @@ export async function postFittingCharges(
   receiptKey: number,
   replay: ReplayWindow,
 ): Promise<(ChargeOutcome | undefined)[]> {
+  if (drafts.some(({ needsApproval }) => needsApproval)) {
+    return withoutExceptions(connection, drafts, receiptKey, replay);
+  }
   const { groups, groupOf, through } = grouped(drafts);
+  const nodes = nodesOf(drafts, groupOf);
+  const spendKeys = nodes.length === 0 ? [] : drafts.map(({ spend }) => spend?.number ?? 0);
   const { balances } = await connection.one(sql.prepared(
-    'post_fitting_charges',
+    'post_fitting_groups',
     unchecked<Fitting>(),
   )`
-    select farebox.post_fitting_charges(
+    select farebox.post_fitting_groups(
       ${sql.binary(int2Array(groups.map((group) => group.ledger)))},
       ${sql.binary(uuidArray(groups.map((group) => group.consumerId)))},
       ${sql.binary(int8Array(groups.map((group) => group.totalMicros)))},
+      ${sql.binary(int4Array(nodes.map((node) => node.group)))},
+      ${sql.binary(int4Array(nodes.map((node) => node.number)))},
+      ${sql.binary(int8Array(nodes.map((node) => node.totalMicros)))},
       ${sql.binary(int4Array(groupOf))},
       ${sql.binary(int8Array(through))},
+      ${sql.binary(int4Array(spendKeys))},
       ${chargeColumns(drafts)},
       ${receiptKey}::int2, ${replay.fromId}::uuid, ${replay.toId}::uuid) as balances
   `);
-  return posted(drafts, balances, receiptKey);
-}
-
-/** The outcomes for the balances that a statement for fitting charges returned: undefined for a charge that it left. */
-export function posted(
-  drafts: readonly ChargeDraft[],
-  balances: Fitting['balances'],
-  receiptKey: number,
-): (ChargeOutcome | undefined)[] {
   return drafts.map(({ id, amountMicros }, index) => {
     const balance = balances[index] ?? null;
     return balance === null
@@ -106,7 +108,26 @@ export function posted(
   });
 }
 
-export interface Fitting {
+/**
+ * Leaves the charges that need an approval to `postSpends`, which alone reads approvals, and with them the
+ * others of their consumers, so that their order stays.
+ */
+async function withoutExceptions(
+  connection: Connection,
+  drafts: readonly ChargeDraft[],
+  receiptKey: number,
+  replay: ReplayWindow,
+): Promise<(ChargeOutcome | undefined)[]> {
+  const exceptions = drafts.filter(({ needsApproval }) => needsApproval);
+  const left = new Set(exceptions.map(({ consumerId }) => consumerId));
+  const others = drafts.filter(({ consumerId }) => !left.has(consumerId));
+  const made =
+    others.length === 0 ? [] : await postFittingCharges(connection, others, receiptKey, replay);
+  const outcomeOfDraft = new Map(others.map((draft, index) => [draft, made[index]]));
+  return drafts.map((draft) => outcomeOfDraft.get(draft));
+}
+
+interface Fitting {
   readonly balances: readonly (number | null)[];
 }
 
@@ -118,7 +139,7 @@ interface Group {
 }
 
 /** The charges by consumer, in the order in which every transaction locks consumers. Numbers begin at 1. */
-export function grouped(drafts: readonly ChargeDraft[]) {
+function grouped(drafts: readonly ChargeDraft[]) {
   const byConsumer = new Map<string, Group>();
   const through: number[] = [];
   for (const { ledger, consumerId, amountMicros } of drafts) {
@@ -136,6 +157,29 @@ export function grouped(drafts: readonly ChargeDraft[]) {
   for (const [index, group] of groups.entries()) group.number = index + 1;
   const groupOf = drafts.map(({ consumerId }) => byConsumer.get(consumerId)?.number ?? 0);
   return { groups, groupOf, through };
+}
+
+interface Node {
+  readonly group: number;
+  readonly number: number;
+  totalMicros: number;
+}
+
+/** What the charges add to each node on the paths of their keys. */
+function nodesOf(drafts: readonly ChargeDraft[], groupOf: readonly number[]): readonly Node[] {
+  const nodes = new Map<number, Node>();
+  for (const [index, { spend, amountMicros }] of drafts.entries()) {
+    if (!spend) continue;
+    const group = groupOf[index] ?? 0;
+    for (const number of spend.path) {
+      // The number of a node is below 2 ** 31.
+      const key = group * 2 ** 31 + number;
+      const node = nodes.get(key);
+      if (node) node.totalMicros += amountMicros;
+      else nodes.set(key, { group, number, totalMicros: amountMicros });
+    }
+  }
+  return [...nodes.values()];
 }
 
 /**
@@ -205,8 +249,8 @@ export async function findChargeByKey(
   };
 }
 
-/** The arguments about the charges that all statements share. */
-export function chargeColumns(drafts: readonly ChargeDraft[]) {
+/** The arguments about the charges that both statements share. */
+function chargeColumns(drafts: readonly ChargeDraft[]) {
   const columns = [
     uuidArray(drafts.map((d) => d.id)),
     int4Array(drafts.map((d) => d.developerNumber)),

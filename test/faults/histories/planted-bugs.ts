@@ -30,7 +30,7 @@ const codeBug = (
 const without = (table: string, constraint: string) =>
   `alter table farebox.${table} drop constraint ${constraint}`;
 
-const FITTING = 'post_fitting_charges.sql';
+const FITTING = 'post_fitting_groups.sql';
 const CAREFUL = 'post_charges.sql';
 const ENTRIES = 'post_entries.sql';
 const REFUNDS = 'src/store/charges/refund-charge.ts';
@@ -67,8 +67,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   sqlBug(
     'a retried charge is debited again',
     FITTING,
-    'set spent_micros = spent_micros - p_group_total[v_group]',
-    'set spent_micros = spent_micros',
+    'set spent_micros = spent_micros - p_group_total[v_group]\n    where ledger',
+    'set spent_micros = spent_micros\n    where ledger',
   ),
   sqlBug(
     'a charge may be one dollar more than the balance',

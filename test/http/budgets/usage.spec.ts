@@ -9,7 +9,7 @@ import { uuidFloor, uuidOf } from '../../../src/domain/ids.ts';
 import { BudgetUsageReply } from '../../../src/schemas/budgets.ts';
 import { ChargeReply } from '../../../src/schemas/charges.ts';
 import type { ChargeDraft } from '../../../src/store/charges/post-charges.ts';
-import { postFittingSpends } from '../../../src/store/charges/post-spends.ts';
+import { postFittingCharges } from '../../../src/store/charges/post-charges.ts';
 import { rebuildRollups, rollUp } from '../../../src/store/earnings/rollups.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
@@ -108,7 +108,7 @@ describe('GET /v1/budgets/:id/usage', () => {
       developerNumber,
       spend: paidBy,
     }));
-    const made = await postFittingSpends(harness.database, drafts, RECEIPT_KEY, replayWindow());
+    const made = await postFittingCharges(harness.database, drafts, RECEIPT_KEY, replayWindow());
     for (const outcome of made) assert.equal(outcome?.kind, 'posted');
   }
 

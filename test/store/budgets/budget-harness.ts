@@ -14,8 +14,12 @@ import {
   type BudgetSettings,
 } from '../../../src/store/budgets/change-budgets.ts';
 import { makeSpendKey } from '../../../src/store/budgets/spend-keys.ts';
-import type { ChargeDraft, ChargeOutcome } from '../../../src/store/charges/post-charges.ts';
-import { postFittingSpends, postSpends } from '../../../src/store/charges/post-spends.ts';
+import {
+  postFittingCharges,
+  type ChargeDraft,
+  type ChargeOutcome,
+} from '../../../src/store/charges/post-charges.ts';
+import { postSpends } from '../../../src/store/charges/post-spends.ts';
 import type { Database } from '../../../src/store/database.ts';
 import { UNLIMITED } from '../../support/budget-settings.ts';
 import { createTestAccounts } from '../../support/accounts.ts';
@@ -204,7 +208,7 @@ export async function postDrafts(
   database: Database,
   drafts: readonly ChargeDraft[],
 ): Promise<ChargeOutcome[]> {
-  const outcomes = await postFittingSpends(database, drafts, RECEIPT_KEY, replayWindow());
+  const outcomes = await postFittingCharges(database, drafts, RECEIPT_KEY, replayWindow());
   const left = drafts.filter((_, index) => outcomes[index] === undefined);
   if (left.length === 0) return outcomes as ChargeOutcome[];
   const decided = await postSpends(database, left, RECEIPT_KEY, replayWindow());

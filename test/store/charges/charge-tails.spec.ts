@@ -5,8 +5,8 @@ import * as fc from 'fast-check';
 import { Client } from 'pg';
 import { HOUR_MS } from '../../../src/domain/durations.ts';
 import { uuidFloor } from '../../../src/domain/ids.ts';
-import type { ChargeDraft } from '../../../src/store/charges/post-charges.ts';
-import { postFittingSpends, postSpends } from '../../../src/store/charges/post-spends.ts';
+import { postFittingCharges, type ChargeDraft } from '../../../src/store/charges/post-charges.ts';
+import { postSpends } from '../../../src/store/charges/post-spends.ts';
 import { sql, type Database } from '../../../src/store/database.ts';
 import { SPENT_BY_KEYS } from '../../../src/store/budgets/usage.ts';
 import { waitingSpending } from '../../../src/store/budgets/waiting-spending.ts';
@@ -205,7 +205,7 @@ describe('the tails of charges', () => {
 
   /** By both statements, like the batcher. */
   async function spend(drafts: readonly ChargeDraft[]): Promise<void> {
-    const outcomes = await postFittingSpends(database, drafts, RECEIPT_KEY, replayWindow());
+    const outcomes = await postFittingCharges(database, drafts, RECEIPT_KEY, replayWindow());
     const left = drafts.filter((_, index) => outcomes[index] === undefined);
     if (left.length > 0) await postSpends(database, left, RECEIPT_KEY, replayWindow());
   }

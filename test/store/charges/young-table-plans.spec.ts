@@ -11,7 +11,7 @@ import {
   postFittingCharges,
   type ChargeDraft,
 } from '../../../src/store/charges/post-charges.ts';
-import { postFittingSpends, postSpends } from '../../../src/store/charges/post-spends.ts';
+import { postSpends } from '../../../src/store/charges/post-spends.ts';
 import type { HoldEntry } from '../../../src/store/holds/hold-entry.ts';
 import { postFittingEntries } from '../../../src/store/holds/post-hold-entries.ts';
 import {
@@ -102,18 +102,18 @@ const SPEND_CASES: readonly Case[] = [
   {
     name: 'spends that fit',
     run: (connection, consumers) =>
-      postFittingSpends(connection, spends(consumers, 1), RECEIPT_KEY, replayWindow()),
+      postFittingCharges(connection, spends(consumers, 1), RECEIPT_KEY, replayWindow()),
   },
   {
     name: 'spends that reach a mark',
     run: (connection, consumers) =>
-      postFittingSpends(connection, spends(consumers, 85_000), RECEIPT_KEY, replayWindow()),
+      postFittingCharges(connection, spends(consumers, 85_000), RECEIPT_KEY, replayWindow()),
   },
   {
     name: 'spends beyond their limit',
     run: async (connection, consumers) => {
       const beyond = spends(consumers, LIMIT_MICROS + 1);
-      await postFittingSpends(connection, beyond, RECEIPT_KEY, replayWindow());
+      await postFittingCharges(connection, beyond, RECEIPT_KEY, replayWindow());
       await postSpends(connection, beyond, RECEIPT_KEY, replayWindow());
     },
   },
