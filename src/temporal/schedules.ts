@@ -11,7 +11,7 @@ import {
 import type { Logger } from 'pino';
 import type { ScheduleConfig } from '../config.ts';
 import { CheckedScheduleClient } from './checked-schedule-client.ts';
-import type { TemporalClient } from './client.ts';
+import type { Deployed, TemporalClient } from './client.ts';
 import { everyMinute } from './every-minute.ts';
 import { runsOn } from './starts.ts';
 
@@ -90,7 +90,7 @@ export function schedulesOf(config: ScheduleConfig): readonly Schedule[] {
   ];
 }
 
-export function scheduleIdOf({ taskQueue }: TemporalClient, workflow: string): string {
+export function scheduleIdOf({ taskQueue }: Deployed, workflow: string): string {
   return `${taskQueue}/${workflow}`;
 }
 

@@ -8,7 +8,7 @@ import type { Browser, Page } from 'playwright-core';
 import { sql } from '../../src/store/database.ts';
 import type { TopUp } from '../../src/store/top-ups/top-ups.ts';
 import { startBrowser } from '../support/browser.ts';
-import { until, type Server } from '../support/stack.ts';
+import { aloneInNamespace, until, type Server } from '../support/stack.ts';
 import { openTopUpHarness, type Consumer, type TopUpHarness } from '../support/top-up-harness.ts';
 
 /** The page renders slowly on a busy machine. */
@@ -25,8 +25,10 @@ describe('the Temporal UI and a top-up', () => {
   let consumer: Consumer;
 
   before(async () => {
+    // Its list shows ids as operators see them.
+    const alone = await aloneInNamespace();
     [harness, browser] = await Promise.all([
-      openTopUpHarness({ FIRST_ASK_MS: '3600000' }),
+      openTopUpHarness({ ...alone, FIRST_ASK_MS: '3600000' }),
       startBrowser(),
     ]);
     worker = await harness.startWorker();

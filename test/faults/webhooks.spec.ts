@@ -1,14 +1,17 @@
 /** Webhooks that are forged, old, malformed or repeated: only a genuine one counts, and once. */
 import assert from 'node:assert/strict';
-import { Client as TemporalClient, type Connection, type WorkflowHandle } from '@temporalio/client';
+import type { WorkflowHandle } from '@temporalio/client';
 import { Client } from 'pg';
 import { Stripe } from 'stripe';
+import { readTemporalConfig } from '../../src/config.ts';
+import { workflowIdIn } from '../../src/domain/task-queues.ts';
 import { uuidOf } from '../../src/domain/ids.ts';
+import { createTemporalClient, type TemporalClient } from '../../src/temporal/client.ts';
 import { createTestAccount, type TestAccount } from '../support/accounts.ts';
 import { proveBooks } from '../support/books.ts';
 import { assertError, call } from '../support/http.ts';
 import { balanceOf, control, openCheckout, pay } from '../support/payments.ts';
-import { connectTemporal, type Stack, startStack, until } from '../support/stack.ts';
+import { type Stack, startStack, until } from '../support/stack.ts';
 
 const nowSeconds = () => Math.floor(Date.now() / 1_000);
 
@@ -40,7 +43,6 @@ const reported = ({ sessionId, topUpId }: Payment) => ({
 describe('POST /webhooks/stripe', () => {
   let stack: Stack;
   let sql: Client;
-  let connection: Connection;
   let temporal: TemporalClient;
   let payment: Payment;
   let payload: string;
@@ -51,9 +53,7 @@ describe('POST /webhooks/stripe', () => {
     stack = await startStack({ env: { FIRST_ASK_MS: '3600000' } });
     sql = new Client({ connectionString: stack.database.url });
     await sql.connect();
-    const { TEMPORAL_NAMESPACE: namespace = '' } = stack.env;
-    connection = await connectTemporal();
-    temporal = new TemporalClient({ connection, namespace });
+    temporal = createTemporalClient(readTemporalConfig(stack.env));
     secret = stack.env['STRIPE_WEBHOOK_SECRET'] ?? '';
     await control(stack.simulator, 'webhooks', { mode: 'drop' });
     payment = await makePayment();
@@ -61,7 +61,7 @@ describe('POST /webhooks/stripe', () => {
   });
   after(async () => {
     await sql?.end();
-    await connection?.close();
+    await temporal?.close();
     await stack?.stop();
   });
 
@@ -79,7 +79,7 @@ describe('POST /webhooks/stripe', () => {
       topUpId,
       sessionId: made.checkout_session,
       paymentIntent: made.payment_intent,
-      workflow: temporal.workflow.getHandle(`top-up/${topUpId}`),
+      workflow: temporal.client.workflow.getHandle(workflowIdIn(temporal, 'top-up', topUpId)),
     };
   }
 

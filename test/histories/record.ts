@@ -17,7 +17,7 @@ import { authenticate } from '../../src/stripe/authentication.ts';
 import { reportPayment, startCheckout } from '../../src/temporal/start-top-up.ts';
 import { reconcileNowId } from '../../src/temporal/reconcile-now.ts';
 import { mochaGlobalSetup, mochaGlobalTeardown } from '../support/setup.ts';
-import { until } from '../support/stack.ts';
+import { aloneInNamespace, until } from '../support/stack.ts';
 import { openAgentHarness } from '../support/agent-harness.ts';
 import { startTemporalWithShortHistories } from '../support/short-histories.ts';
 import { openTopUpHarness, type Consumer, type TopUpHarness } from '../support/top-up-harness.ts';
@@ -265,6 +265,7 @@ async function recordAgents({ save, isWanted }: Recorder): Promise<void> {
   const paths = Object.entries(AGENT_PATHS).filter(([name]) => isWanted(name));
   if (paths.length === 0) return;
   const harness = await openAgentHarness({
+    ...(await aloneInNamespace()),
     INVOCATION_DEADLINE_MS: '10000',
     AGENT_TIMEOUT_MS: '120000',
     AGENT_GRACE_MS: '0',
@@ -280,7 +281,7 @@ async function recordAgents({ save, isWanted }: Recorder): Promise<void> {
 async function recordApprovals({ save, isWanted }: Recorder): Promise<void> {
   const paths = Object.entries(APPROVAL_PATHS).filter(([name]) => isWanted(name));
   if (paths.length === 0) return;
-  const harness = await openApprovalHarness();
+  const harness = await openApprovalHarness({ ...(await aloneInNamespace()), DEV_MAIL: 'true' });
   const { workflow } = harness.temporal.client;
   try {
     for (const [name, path] of paths) await save(name, workflow.getHandle(await path(harness)));
@@ -292,7 +293,10 @@ async function recordApprovals({ save, isWanted }: Recorder): Promise<void> {
 async function recordEvents({ save, isWanted }: Recorder): Promise<void> {
   const paths = Object.entries(EVENT_PATHS).filter(([name]) => isWanted(name));
   if (paths.length === 0) return;
-  const harness = await openAgentHarness({ WEBHOOK_RETRY_MS: '200' });
+  const harness = await openAgentHarness({
+    ...(await aloneInNamespace()),
+    WEBHOOK_RETRY_MS: '200',
+  });
   const { workflow } = harness.temporal.client;
   try {
     for (const [name, path] of paths) await save(name, workflow.getHandle(await path(harness)));

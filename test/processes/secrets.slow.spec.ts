@@ -13,7 +13,7 @@ import { createAccount, type TestAccount } from '../support/accounts.ts';
 import { startAgent, type TestAgent } from '../support/agents.ts';
 import { call, charge, type Answer } from '../support/http.ts';
 import { signIn } from '../support/sessions.ts';
-import { until } from '../support/stack.ts';
+import { aloneInNamespace, until } from '../support/stack.ts';
 
 /** Enough of a secret to use it, or to find the rest; what is shown to tell keys apart is shorter. */
 const TELLING_LENGTH = 20;
@@ -29,7 +29,7 @@ describe('secrets', () => {
   let invocationId = '';
 
   before(async () => {
-    harness = await openAgentHarness({ LOG_LEVEL: 'trace' });
+    harness = await openAgentHarness({ ...(await aloneInNamespace()), LOG_LEVEL: 'trace' });
     receiver = await startAgent();
     const { stack } = harness;
     account = await createAccount(stack.env, 10);

@@ -11,6 +11,9 @@ import { openViews } from './views.ts';
 
 export type Invocation = Static<typeof InvocationReply>;
 export type Grant = Static<typeof GrantReply>;
+/** Statuses that say to ask again: a test asks for many things of one account at once. */
+const BUSY = [429, 503];
+
 export type AgentHarness = Awaited<ReturnType<typeof openAgentHarness>>;
 
 export async function openAgentHarness(extra: Environment = {}) {
@@ -41,7 +44,7 @@ export async function agentHarnessOf(stack: Stack) {
     /** With one key until it is not refused: on a busy machine a statement may take too long, which changes nothing. */
     insist(path: string, body: object): Promise<Answer> {
       const key = { 'idempotency-key': randomUUID() };
-      return insistOn(() => this.post(path, body, key));
+      return insistOn(() => this.post(path, body, key), BUSY);
     },
 
     post(path: string, body?: object, headers: Readonly<Record<string, string>> = {}) {
@@ -59,7 +62,7 @@ export async function agentHarnessOf(stack: Stack) {
     },
 
     async grantNow(id: string): Promise<Grant> {
-      return bodyOf(await insistOn(() => this.get(`/grant/${id}`)), 200, GrantReply);
+      return bodyOf(await insistOn(() => this.get(`/grant/${id}`), BUSY), 200, GrantReply);
     },
 
     /** With its own grant; in the state of the API's answer. */
@@ -76,7 +79,7 @@ export async function agentHarnessOf(stack: Stack) {
     },
 
     async invocationNow(id: string): Promise<Invocation> {
-      return bodyOf(await insistOn(() => this.get(`/invoke/${id}`)), 200, InvocationReply);
+      return bodyOf(await insistOn(() => this.get(`/invoke/${id}`), BUSY), 200, InvocationReply);
     },
 
     /** In its state after the end. */
@@ -90,11 +93,10 @@ export async function agentHarnessOf(stack: Stack) {
       );
     },
 
-    workflow: (workflow: 'grant' | 'invocation', id: string) => views.workflow(`${workflow}/${id}`),
-    isFound: (workflow: 'grant' | 'invocation', id: string, query: string) =>
-      views.isFound(`${workflow}/${id}`, query),
-    detailsOf: (workflow: 'grant' | 'invocation', id: string) =>
-      views.detailsOf(`${workflow}/${id}`),
+    workflow: (kind: 'grant' | 'invocation', id: string) => views.workflow(kind, id),
+    isFound: (kind: 'grant' | 'invocation', id: string, query: string) =>
+      views.isFound(kind, id, query),
+    detailsOf: (kind: 'grant' | 'invocation', id: string) => views.detailsOf(kind, id),
     async close(): Promise<void> {
       await Promise.all(agents.map((agent) => agent.stop()));
       await views.close();

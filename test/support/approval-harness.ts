@@ -32,9 +32,9 @@ export async function approvalHarnessOf(stack: Stack) {
       return ask(by, account, spendKey, (100 + asked) / 100, { ...changes });
     },
 
-    workflow: (id: string) => views.workflow(`approval/${id}`),
-    isFound: (id: string, query: string) => views.isFound(`approval/${id}`, query),
-    detailsOf: (id: string) => views.detailsOf(`approval/${id}`),
+    workflow: (id: string) => views.workflow('approval', id),
+    isFound: (id: string, query: string) => views.isFound('approval', id, query),
+    detailsOf: (id: string) => views.detailsOf('approval', id),
     /** The mail about it, once it has been sent. Only with `DEV_MAIL`. */
     mailAbout({ amount }: Approval): Promise<{ subject: string; body: string; recipient: string }> {
       return until(async () => {

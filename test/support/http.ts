@@ -82,10 +82,13 @@ export function isToRepeat({ status, body }: Answer): boolean {
  * Asks until the answer has another status. On a busy machine, some of many requests wait for too long: they change
  * nothing, and are to be sent again.
  */
-export function insistOn(ask: () => Promise<Answer>, refusal = 503): Promise<Answer> {
+export function insistOn(
+  ask: () => Promise<Answer>,
+  refusals: readonly number[] = [503],
+): Promise<Answer> {
   return until(async () => {
     const answer = await ask();
-    return answer.status !== refusal && answer;
+    return !refusals.includes(answer.status) && answer;
   });
 }
 

@@ -7,7 +7,7 @@ export const LEAN_TEMPORAL = {
     // Each namespace has a worker or two, so partitions of their task queues only pass tasks and polls on.
     'matching.numTaskqueueReadPartitions': '1',
     'matching.numTaskqueueWritePartitions': '1',
-    // It visits all its metrics each second, and keeps about ten thousand for each namespace that a test has made. A
+    // It visits all its metrics each second, and keeps about ten thousand for each namespace that it has ever had. A
     // tenth of them are for each task queue apart.
     'metrics.breakdownByTaskQueue': 'false',
     'metrics.breakdownByPartition': 'false',

@@ -1,6 +1,6 @@
 /**
- * The environment of tests: real processes on ephemeral ports. Each stack has its own database,
- * simulator and Temporal namespace, so that no test sees another's data.
+ * The environment of tests: real processes on ephemeral ports. Each stack has its own database, simulator
+ * and deployment in Temporal, so that no test sees another's data.
  */
 import { execFile } from 'node:child_process';
 import { appendFileSync, openSync } from 'node:fs';
@@ -20,6 +20,8 @@ import { noteLog } from './failure-report.ts';
 import { endKeptPool } from './kept-pools.ts';
 import { noteSecretsOf } from './leaks.ts';
 import { choosePort } from './ports.ts';
+import { DEFAULT_TASK_QUEUE } from '../../src/domain/task-queues.ts';
+import { scheduleIdOf } from '../../src/temporal/schedules.ts';
 import { ensureSearchAttributes } from '../../src/temporal/search-attributes.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -177,13 +179,9 @@ async function administer(statement: string): Promise<void> {
   }
 }
 
-/** The names of the namespaces that this process has created for its present file. */
-const namespaces: string[] = [];
-
 /** A Temporal namespace with our search attributes. Namespaces end with the run's server. */
 export async function createTestNamespace(): Promise<string> {
   const namespace = `test-${unique()}`;
-  namespaces.push(namespace);
   const connection = await connectTemporal();
   try {
     await connection.workflowService.registerNamespace({
@@ -197,6 +195,30 @@ export async function createTestNamespace(): Promise<string> {
   return namespace;
 }
 
+let sharedNamespace: Promise<string> | undefined;
+
+/** A deployment as in production, alone in a namespace: for tests that list what is in it, or that name its ids. */
+export async function aloneInNamespace(): Promise<Environment> {
+  return {
+    TEMPORAL_NAMESPACE: await createTestNamespace(),
+    TEMPORAL_TASK_QUEUE: DEFAULT_TASK_QUEUE,
+  };
+}
+
+/**
+ * A deployment beside the others of this process: its task queue scopes all ids. One namespace serves them all, because
+ * Temporal keeps metrics for each that it has ever had and visits all of them each second.
+ */
+async function besideOthers(): Promise<Environment> {
+  sharedNamespace ??= createTestNamespace();
+  const taskQueue = `test-${unique()}`;
+  taskQueues.push(taskQueue);
+  return { TEMPORAL_NAMESPACE: await sharedNamespace, TEMPORAL_TASK_QUEUE: taskQueue };
+}
+
+/** The task queues of this process's present file. */
+const taskQueues: string[] = [];
+
 /** Longer than the default of ten seconds, which a busy machine exceeds. */
 export function connectTemporal(): Promise<Connection> {
   const address = given('TEST_TEMPORAL_ADDRESS');
@@ -204,20 +226,23 @@ export function connectTemporal(): Promise<Connection> {
 }
 
 /**
- * Deletes the schedules of this file's namespaces that are due during a run: Temporal would be busy with those of all
+ * Deletes the schedules of this file's deployments that are due during a run: Temporal would be busy with those of all
  * the stacks that have ended.
  */
 export async function deleteSchedules(): Promise<void> {
-  const own = namespaces.splice(0);
-  if (own.length === 0) return;
+  const own = taskQueues.splice(0);
+  if (own.length === 0 || !sharedNamespace) return;
+  const namespace = await sharedNamespace;
   const connection = await connectTemporal();
   try {
-    const ids = ['farebox/expireHolds', 'farebox/rollUpEarnings'];
     // One that does not exist is not found.
     await Promise.allSettled(
-      own.flatMap((namespace) =>
-        ids.map((scheduleId) =>
-          connection.workflowService.deleteSchedule({ namespace, scheduleId }),
+      own.flatMap((taskQueue) =>
+        ['expireHolds', 'rollUpEarnings'].map((workflow) =>
+          connection.workflowService.deleteSchedule({
+            namespace,
+            scheduleId: scheduleIdOf({ taskQueue }, workflow),
+          }),
         ),
       ),
     );
@@ -248,7 +273,7 @@ export async function testEnvironment(database: Pick<TestDatabase, 'url'>): Prom
   return {
     DATABASE_URL: database.url,
     TEMPORAL_ADDRESS: given('TEST_TEMPORAL_ADDRESS'),
-    TEMPORAL_NAMESPACE: await createTestNamespace(),
+    ...(await besideOthers()),
     MASTER_SECRET: randomBytes(32).toString('base64url'),
     DEFAULT_CONSENT_CEILING: '1000',
     SAVE_TEST_CARD: 'true',

@@ -1,6 +1,7 @@
 /** A stack with an account, as operators see it: its rows, and its workflows in Temporal. */
 import { Client } from 'pg';
 import { readTemporalConfig } from '../../src/config.ts';
+import { workflowIdIn } from '../../src/domain/task-queues.ts';
 import { createTemporalClient } from '../../src/temporal/client.ts';
 import { createTestAccount } from './accounts.ts';
 import type { Stack } from './stack.ts';
@@ -11,7 +12,8 @@ export async function openViews(stack: Stack, balanceDollars: number) {
   const temporal = createTemporalClient(readTemporalConfig(stack.env));
   const sql = new Client({ connectionString: stack.database.url });
   await sql.connect();
-  const workflow = (id: string) => temporal.client.workflow.getHandle(id);
+  const workflow = (kind: string, id: string) =>
+    temporal.client.workflow.getHandle(workflowIdIn(temporal, kind, id));
   return {
     stack,
     account,
@@ -19,12 +21,12 @@ export async function openViews(stack: Stack, balanceDollars: number) {
     sql,
     workflow,
     /** Whether the UI would list the workflow for this query. */
-    async isFound(id: string, query: string): Promise<boolean> {
-      const all = `WorkflowId = "${id}" and ${query}`;
+    async isFound(kind: string, id: string, query: string): Promise<boolean> {
+      const all = `WorkflowId = "${workflow(kind, id).workflowId}" and ${query}`;
       return (await temporal.client.workflow.count(all)).count === 1;
     },
-    async detailsOf(id: string): Promise<string> {
-      return JSON.stringify(await workflow(id).query('__temporal_workflow_metadata'));
+    async detailsOf(kind: string, id: string): Promise<string> {
+      return JSON.stringify(await workflow(kind, id).query('__temporal_workflow_metadata'));
     },
     async close(): Promise<void> {
       await temporal.close();

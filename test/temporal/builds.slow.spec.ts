@@ -20,7 +20,7 @@ import {
   UNVERSIONED,
 } from '../../src/temporal/builds.ts';
 import { workflowBuildId } from '../../src/temporal/workflow-bundle.ts';
-import { farebox, PATIENTLY, until, type Server } from '../support/stack.ts';
+import { aloneInNamespace, farebox, PATIENTLY, until, type Server } from '../support/stack.ts';
 import { openTopUpHarness, type Consumer } from '../support/top-up-harness.ts';
 import { ROOT } from '../tree/sources.ts';
 
@@ -40,7 +40,7 @@ describe('workers with versioning', () => {
 
   before(async () => {
     folder = await copyOfTheProgram();
-    harness = await openTopUpHarness({ WORKER_VERSIONING: 'on' });
+    harness = await openTopUpHarness({ ...(await aloneInNamespace()), WORKER_VERSIONING: 'on' });
     consumer = await harness.newConsumer();
     ours = await harness.startWorker();
   });

@@ -14,7 +14,7 @@ import {
   webhookWorkflowId,
 } from '../../src/temporal/start-webhook-endpoint.ts';
 import type { TemporalClient } from '../../src/temporal/client.ts';
-import { until } from '../support/stack.ts';
+import { aloneInNamespace, until } from '../support/stack.ts';
 import { openTopUpHarness, type TopUpHarness } from '../support/top-up-harness.ts';
 
 const OTHER = { taskQueue: 'staging' };
@@ -24,7 +24,7 @@ describe('deployments that share a Temporal namespace', () => {
   let staging: TemporalClient;
 
   before(async () => {
-    harness = await openTopUpHarness();
+    harness = await openTopUpHarness(await aloneInNamespace());
     staging = { ...harness.temporal, ...OTHER };
   });
   after(async () => {

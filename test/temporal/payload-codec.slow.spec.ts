@@ -17,7 +17,7 @@ import { dataConverterOf, payloadCodec } from '../../src/temporal/payload-codec.
 import { installRuntime } from '../../src/temporal/runtime.ts';
 import { topUpWorkflowId } from '../../src/temporal/start-top-up.ts';
 import { workflowBundle } from '../../src/temporal/workflow-bundle.ts';
-import { until } from '../support/stack.ts';
+import { aloneInNamespace, until } from '../support/stack.ts';
 import { openTopUpHarness, QUICK_RETRIES, type Consumer } from '../support/top-up-harness.ts';
 
 const UI = 'http://temporal-ui.example:8080';
@@ -43,7 +43,7 @@ describe('payloads with TEMPORAL_PAYLOAD_KEYS', () => {
 
   before(async () => {
     installRuntime(pino({ level: 'silent' }));
-    harness = await openTopUpHarness(QUICK_RETRIES);
+    harness = await openTopUpHarness({ ...(await aloneInNamespace()), ...QUICK_RETRIES });
     consumer = await harness.newConsumer();
     temporal = createTemporalClient({ ...harness.config.temporal, payloadKeys: keys });
     codec = await serveCodec(payloadCodec(keys), { port: 0, uiOrigin: UI });

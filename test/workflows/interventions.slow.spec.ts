@@ -6,6 +6,7 @@
 import assert from 'node:assert/strict';
 import type { WorkflowHandle } from '@temporalio/client';
 import { uuidOf } from '../../src/domain/ids.ts';
+import { workflowIdIn } from '../../src/domain/task-queues.ts';
 import { NewWebhookEndpointReply } from '../../src/schemas/webhook-endpoints.ts';
 import { agentHarnessOf, type AgentHarness } from '../support/agent-harness.ts';
 import { echo } from '../support/agents.ts';
@@ -82,7 +83,9 @@ describe('after each intervention of an operator', () => {
   const workflow = (name: string): WorkflowHandle => {
     const id = ids.get(name);
     assert.ok(id, name);
-    return approvals.temporal.client.workflow.getHandle(`${name.split(',')[0]}/${id}`);
+    const [kind = ''] = name.split(',');
+    const { temporal } = approvals;
+    return temporal.client.workflow.getHandle(workflowIdIn(temporal, kind, id));
   };
   const isOver = async (name: string) =>
     (await workflow(name).describe()).status.name !== 'RUNNING';

@@ -46,7 +46,7 @@ describe('POST /v1/charges/:id/refund', () => {
     return call(server, 'POST', `/v1/charges/${id}/refund`, { key, body, headers });
   };
   const insist = (...asked: Parameters<typeof ask>): Promise<Answer> =>
-    insistOn(() => ask(...asked), 429);
+    insistOn(() => ask(...asked), [429]);
   const refund = async (id: string, body: unknown = {}) =>
     bodyOf(await ask(id, body), 201, RefundReply);
   const balance = async () =>

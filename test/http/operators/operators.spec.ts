@@ -23,7 +23,7 @@ import { askHold } from '../../support/hold-requests.ts';
 import { assertError, bodyOf, call, charge, type Answer } from '../../support/http.ts';
 import { askForTopUp, control, openCheckout, pay } from '../../support/payments.ts';
 import { makeOperator, signIn } from '../../support/sessions.ts';
-import { farebox, startStack, until, type Stack } from '../../support/stack.ts';
+import { aloneInNamespace, farebox, startStack, until, type Stack } from '../../support/stack.ts';
 
 const UI = 'http://127.0.0.1:9/ui';
 
@@ -36,7 +36,9 @@ describe('operators', () => {
   let headers: { cookie: string; origin: string };
 
   before(async () => {
-    stack = await startStack({ env: { TEMPORAL_UI_URL: UI } });
+    // Links to the Temporal UI have its ids.
+    const alone = await aloneInNamespace();
+    stack = await startStack({ env: { ...alone, TEMPORAL_UI_URL: UI } });
     sql = new Client({ connectionString: stack.database.url });
     await sql.connect();
     operator = await createAccount(stack.env, 0);

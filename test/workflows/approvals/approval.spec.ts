@@ -161,7 +161,7 @@ describe('the workflow of an approval', () => {
     await worker.stop();
     const asked = await harness.ask(spendKey);
     const approvalId = asked.id;
-    const workflowId = `approval/${approvalId}`;
+    const { workflowId } = harness.workflow(approvalId);
     const { taskQueue } = temporal;
     await temporal.client.workflow.start('approval', {
       workflowId,

@@ -20,6 +20,7 @@ import { Random, SEED } from '../../support/random.ts';
 import { proveBooks } from '../../support/books.ts';
 import { bodyOf, call, charge } from '../../support/http.ts';
 import {
+  aloneInNamespace,
   startApiProcess,
   startProcesses,
   startWorkerProcess,
@@ -42,7 +43,9 @@ describe('the schedule that rolls up earnings', () => {
   let parties: Party[];
 
   before(async () => {
-    stack = await startProcesses({ env: { ROLL_UP_EVERY_SECONDS: '1' } });
+    // Its runs are found by their type.
+    const alone = await aloneInNamespace();
+    stack = await startProcesses({ env: { ...alone, ROLL_UP_EVERY_SECONDS: '1' } });
     const { PORT: _, BASE_URL: __, ...env } = stack.env;
     apis = [stack.api, await startApiProcess({ env })];
     workers = [stack.worker, await startWorkerProcess({ env: stack.env })];

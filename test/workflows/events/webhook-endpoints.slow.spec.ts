@@ -8,6 +8,7 @@ import { Client } from 'pg';
 import type { Static } from 'typebox';
 import { readTemporalConfig } from '../../../src/config.ts';
 import { uuidOf } from '../../../src/domain/ids.ts';
+import { workflowIdIn } from '../../../src/domain/task-queues.ts';
 import { EVENT_DATA } from '../../../src/schemas/events.ts';
 import { ToolReply } from '../../../src/schemas/tools.ts';
 import {
@@ -88,6 +89,8 @@ describe('webhook endpoints', () => {
     return price;
   }
 
+  const workflowOf = ({ id }: Endpoint) =>
+    temporal.client.workflow.getHandle(workflowIdIn(temporal, 'webhooks', id));
   const shown = async ({ id }: Endpoint) =>
     bodyOf(await ask('GET', `/v1/webhook-endpoints/${id}`), 200, WebhookEndpointReply);
   const log = async ({ id }: Endpoint, query = '') =>
@@ -244,7 +247,7 @@ describe('webhook endpoints', () => {
     assertShape(told.payload.data, EVENT_DATA['webhook_endpoint.disabled']);
     const { status, disabledReason } = await shown(made);
     assert.deepEqual([status, disabledReason], ['disabled', 'gone']);
-    const handle = temporal.client.workflow.getHandle(`webhooks/${made.id}`);
+    const handle = workflowOf(made);
     assert.deepEqual((await handle.result()).status, 'disabled');
     assertError(
       await ask('POST', `/v1/webhook-endpoints/${made.id}/test`),
@@ -324,7 +327,7 @@ describe('webhook endpoints', () => {
     const made = await endpoint(at);
     const asked = [await change()];
     await until(() => prices(at).length === 1);
-    const handle = temporal.client.workflow.getHandle(`webhooks/${made.id}`);
+    const handle = workflowOf(made);
     const { runId: first } = await handle.describe();
     for (let signals = 0; signals < HISTORY_EVENTS_MAX; signals += 1)
       await handle.signal('changed');
@@ -342,7 +345,7 @@ describe('webhook endpoints', () => {
     await test(made);
     await until(() => at.events.length === 1);
     assert.equal((await ask('DELETE', `/v1/webhook-endpoints/${made.id}`)).status, 200);
-    const handle = temporal.client.workflow.getHandle(`webhooks/${made.id}`);
+    const handle = workflowOf(made);
     assert.deepEqual(await handle.result(), { status: null, failingSince: null });
     await change();
     const { rows } = await sql.query(
@@ -358,7 +361,7 @@ describe('webhook endpoints', () => {
     const made = await endpoint(at);
     await test(made);
     await until(() => at.events.length === 1);
-    await temporal.client.workflow.getHandle(`webhooks/${made.id}`).terminate();
+    await workflowOf(made).terminate();
     const asked = await change();
     await until(() => prices(at).length === 1);
     assert.deepEqual(prices(at), [asked]);
