@@ -155,12 +155,12 @@ async function startPreviousProcess(
   command: 'api' | 'worker',
   env: Environment,
 ): Promise<ServerProcess> {
-  const { PATH, HOME } = process.env;
+  const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
   const logFile = join(folder, `${command}-${env['PORT']}.log`);
   const child = await startChild({
     name: `previous ${command}`,
     command: [process.execPath, join(folder, 'src/cli.ts'), command],
-    env: { PATH, HOME, ...env },
+    env: { PATH, HOME, NODE_COMPILE_CACHE, ...env },
     logFile,
     ready: 'message',
     ...PATIENTLY,

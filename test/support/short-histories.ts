@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
 import { startChild } from '../../src/embedded/child.ts';
 import { isPortOpen } from '../../src/embedded/ports.ts';
+import { LEAN_TEMPORAL } from './lean-temporal.ts';
 import { choosePort } from './ports.ts';
 import { ensureSearchAttributes } from '../../src/temporal/search-attributes.ts';
 import { PATIENTLY, until, type Environment } from './stack.ts';
@@ -24,12 +25,15 @@ export async function startTemporalWithShortHistories(): Promise<ShortHistories>
   const flags = [
     '--headless',
     `--port=${port}`,
-    `--dynamic-config-value=limit.historyCount.suggestContinueAsNew=${HISTORY_EVENTS_MAX}`,
+    ...Object.entries({
+      ...LEAN_TEMPORAL.settings,
+      'limit.historyCount.suggestContinueAsNew': HISTORY_EVENTS_MAX,
+    }).map(([name, value]) => `--dynamic-config-value=${name}=${value}`),
   ];
   const server = await startChild({
     name: 'Temporal',
     command: [process.env['TEST_TEMPORAL_PROGRAM'] ?? '', 'server', 'start-dev', ...flags],
-    env: { PATH: process.env['PATH'], HOME: folder },
+    env: { PATH: process.env['PATH'], HOME: folder, ...LEAN_TEMPORAL.ownEnv },
     logFile: join(folder, 'temporal.log'),
     ready: () => isPortOpen(port),
     ...PATIENTLY,
