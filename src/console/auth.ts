@@ -21,7 +21,6 @@ import {
   isKnownPlace,
   notePasswordSet,
 } from '../store/console/sign-in-attempts.ts';
-import { countClientRequest } from '../store/console/client-limits.ts';
 import {
   claimAccount,
   findSettledSignInState,
@@ -32,6 +31,7 @@ import {
 } from '../store/console/users.ts';
 import type { Database } from '../store/database.ts';
 import { IP_ADDRESS, placeOf } from './client-address.ts';
+import { clientCounts } from './client-counts.ts';
 import { columns } from './columns.ts';
 import { commonPasswords } from './common-passwords.ts';
 import { hiddenFailures } from './hidden-failures.ts';
@@ -108,7 +108,8 @@ const CLIENT_RULES = {
 export type Auth = ReturnType<typeof createAuth>;
 
 export function createAuth({ config, database, log }: ConsoleDeps) {
-  const pool = openPool(config.databaseUrl, log);
+  const pool = openPool(config.databaseUrl, log, 'library');
+  const counting = openPool(config.databaseUrl, log, 'counts');
   const send = mailer({ config: config.mail, database, log });
   const security = securityMails({ config, database, log });
   const isOverTls = config.consoleUrl.startsWith('https:');
@@ -177,7 +178,7 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
       enabled: true,
       // The library's own storage counts on until a client has paused for a whole window, however slowly its
       // requests come.
-      customStorage: { consume: (key, rule) => countClientRequest(pool, key, rule) },
+      customStorage: { consume: clientCounts(counting) },
       window: 60,
       max: 300,
       customRules: CLIENT_RULES,
@@ -227,7 +228,10 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
     ],
   });
   // A connection whose other side is silent does not close.
-  const end = () => Promise.race([pool.end(), delay(END_MS_MAX, undefined, { ref: false })]);
+  const end = async () => {
+    const ended = Promise.all([pool.end(), counting.end()]);
+    await Promise.race([ended, delay(END_MS_MAX, undefined, { ref: false })]);
+  };
   return { ...auth, handler: throwing(auth.handler, failures), end };
 }
 
