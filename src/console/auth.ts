@@ -15,6 +15,7 @@ import { findAccount } from '../store/accounts/accounts.ts';
 import { findSignInLink, useSignInLink } from '../store/console/sign-in-links.ts';
 import {
   countMailedLink,
+  countForgottenCodes,
   countSignInAttempt,
   countUsedCode,
   forgetAttempts,
@@ -25,7 +26,9 @@ import {
   claimAccount,
   findSettledSignInState,
   findSignInState,
+  forgetWrongCodes,
   hasSettledSecondFactor,
+  hasWrongCodes,
   turnOffSecondFactor,
   turnOnSecondFactor,
 } from '../store/console/users.ts';
@@ -47,6 +50,7 @@ import {
   TOTP_PATH,
   TURN_OFF_PATH,
   WINDOW_MINUTES,
+  WRONG_CODES_MAX,
 } from './sign-in-limit.ts';
 import { AUTH_PATH } from './paths.ts';
 import { ownEndpoints } from './own-endpoints.ts';
@@ -136,6 +140,10 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
     const names = [elsewhere, signedIn, ...(place === undefined ? [] : [from(place)])];
     for (const name of names) await forgetAttempts(database, name);
     if (place !== undefined) await notePasswordSet(database, { email, place }, WINDOW_MINUTES);
+    if (!(await hasWrongCodes(database, email))) return;
+    // Whoever reads the owner's mailbox could otherwise guess codes without end.
+    const timesForgotten = await countForgottenCodes(database, email, WINDOW_MINUTES);
+    if (timesForgotten === 1) await forgetWrongCodes(database, email);
   };
   const failures = new ReportedFailures();
   const report = libraryLog(log);
@@ -200,6 +208,10 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
         issuer: 'Farebox',
         // A sign-in may ask that this browser is never asked for a code again. No page does, and none would be trusted.
         trustDeviceMaxAge: 0,
+        accountLockout: {
+          maxFailedAttempts: WRONG_CODES_MAX,
+          durationSeconds: WINDOW_MINUTES * 60,
+        },
         schema: {
           user: { fields: columns('twoFactorEnabled') },
           twoFactor: {
