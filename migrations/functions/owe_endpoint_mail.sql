@@ -1,7 +1,7 @@
 -- Notes, in the transaction that sends an account's events to another address, that its owner must get a mail about it: an
 -- endpoint that somebody made with a leaked secret key gets events even after the key is revoked. A person has one such row
--- (owe_security_mail.sql). A further change leaves its times: whoever makes one change after the other neither puts the mail off nor
--- has more than one sent in five minutes. Nobody signs in to a test account, so its events owe none.
+-- (owe_security_mail.sql). A further change leaves its times, so that many changes neither put the mail off nor send more than one in
+-- five minutes. Nobody signs in to a test account, so its endpoints owe none.
 create or replace function farebox.owe_endpoint_mail() returns trigger language plpgsql as $$
 begin
   insert into console.owed_mails (user_id, kind)

@@ -141,7 +141,7 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
     for (const name of names) await forgetAttempts(database, name);
     if (place !== undefined) await notePasswordSet(database, { email, place }, WINDOW_MINUTES);
     if (!(await hasWrongCodes(database, email))) return;
-    // Whoever reads the owner's mailbox could otherwise guess codes without end.
+    // Somebody who reads the owner's mailbox could otherwise guess any number of codes.
     const timesForgotten = await countForgottenCodes(database, email, WINDOW_MINUTES);
     if (timesForgotten === 1) await forgetWrongCodes(database, email);
   };

@@ -1,6 +1,7 @@
 /**
- * The mails that tell the owner of an account about a change to how it is signed in to, and to who gets its events. None
- * contains the name of a passkey or the address of an endpoint, because an intruder may have chosen it.
+ * The mails that tell the owner of an account about a change to how it is signed in to, and to who gets its
+ * events. None contains the name of a passkey or the address of an endpoint, because an intruder may have
+ * chosen it.
  */
 import type { OwedMailKind } from '../store/console/owed-mails.ts';
 

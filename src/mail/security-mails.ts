@@ -1,7 +1,7 @@
 /**
- * Tells owners of accounts about changes to how they sign in, and to who gets their events. The change writes a row that owes the mail,
- * until a mail server has it: otherwise, an intruder could wait for an outage of the mail server. A mail may
- * arrive twice.
+ * Tells owners of accounts about changes to how they sign in, and to who gets their events. The change writes
+ * a row that owes the mail, until a mail server has it: otherwise, an intruder could wait for an outage of the
+ * mail server. A mail may arrive twice.
  */
 import {
   dropOwedMails,

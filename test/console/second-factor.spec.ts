@@ -285,7 +285,7 @@ describe('a change of a password or of two-factor authentication', () => {
     await turnOn(cookiesOf(await enter(email)));
   });
 
-  it('lets its owner give a code, however many wrong ones somebody gave who knew the old password', async () => {
+  it('lets its owner give a code, although somebody who knew the old password gave too many wrong ones', async () => {
     const email = 'guessed-codes@example.com';
     const { secret } = await turnOn(await member(email));
     /** Each half of a sign-in allows five codes, and each place ten a minute. */
@@ -315,7 +315,7 @@ describe('a change of a password or of two-factor authentication', () => {
     await setPassword('another horse battery');
     const entered = await giveRight(1, 'another horse battery');
     assert.equal(entered.status, 200, JSON.stringify(entered.body));
-    // Whoever can read the mailbox guesses no more codes by setting one password after the other.
+    // Somebody who can read the mailbox guesses no more codes by setting one password after the other.
     await lock('another horse battery');
     await setPassword('one more horse battery');
     assert.equal((await giveRight(2, 'one more horse battery')).status, 429);

@@ -1,6 +1,6 @@
 /**
- * Mails about changes to how an owner signs in, and to who gets the account's events: an outage of the mail server hides
- * no change.
+ * Mails about changes to how an owner signs in, and to who gets the account's events: an outage of the mail
+ * server hides no change.
  */
 import assert from 'node:assert/strict';
 import { pino } from 'pino';

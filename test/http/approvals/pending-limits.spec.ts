@@ -66,7 +66,7 @@ describe('questions to an owner', () => {
     assert.equal(statuses.filter((status) => status === 201).length, ASKS_OF_BUDGET_MAX);
   });
 
-  it('are the same number for the holders of keys, however many questions developers ask', async () => {
+  it('are the same number for the holders of keys, although developers ask as many as they may', async () => {
     const account = await api.createAccount(100);
     const { id: budgetId } = await makeBudget(api, account.consumerKey, { limit: 1 });
     const { key } = await makeKey(api, account.consumerKey, budgetId);

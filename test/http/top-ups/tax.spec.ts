@@ -115,7 +115,7 @@ describe('tax on top-ups', () => {
       bodyOf(await get('/v1/balance'), 200, BalanceReply);
     });
 
-    it('is calculated in a session, however many quotes the keys of the account ask for', async () => {
+    it('is calculated in a session, although the keys of the account ask for as many quotes as they may', async () => {
       const owner = await createAccount(stack.env, 0);
       const cookie = await signIn(stack.api, stack.database.url, owner.email);
       account = owner;
