@@ -1346,6 +1346,8 @@ create constraint trigger webhook_endpoints_audit_delete after delete on farebox
 create constraint trigger webhook_endpoints_audit_insert after insert on farebox.webhook_endpoints deferrable initially deferred for each row execute function farebox.audit_change('webhook_endpoint.created', 'account_id');
 create constraint trigger webhook_endpoints_audit_secret after update of secret on farebox.webhook_endpoints deferrable initially deferred for each row when (old.secret <> new.secret) execute function farebox.audit_change('webhook_endpoint.secret_rolled', 'account_id', 'secret');
 create constraint trigger webhook_endpoints_audit_url after update of url on farebox.webhook_endpoints deferrable initially deferred for each row when (old.url <> new.url) execute function farebox.audit_change('webhook_endpoint.url_changed', 'account_id');
+create trigger webhook_endpoints_mail_insert after insert on farebox.webhook_endpoints for each row execute function farebox.owe_endpoint_mail();
+create trigger webhook_endpoints_mail_url after update of url on farebox.webhook_endpoints for each row when (old.url <> new.url) execute function farebox.owe_endpoint_mail();
 
 create table console.credentials (
   id uuid not null default gen_random_uuid(),
@@ -1381,8 +1383,8 @@ create table console.mails (
   constraint mails_pkey primary key (id)
 );
 
--- Mails about a change to how a person signs in that no mail server has accepted yet. Deleted then, or after
--- three days.
+-- Mails about a change to who has access to an account that no mail server has accepted yet. Deleted then, or
+-- after three days.
 create table console.owed_mails (
   user_id uuid not null,
   kind text not null,
@@ -1646,6 +1648,10 @@ create function farebox.note_refusals(p_ledger smallint[], p_consumer uuid[], p_
   set enable_bitmapscan=off
   set enable_hashjoin=off
   set enable_mergejoin=off;
+
+create function farebox.owe_endpoint_mail()
+  returns trigger
+  language plpgsql volatile;
 
 create function farebox.owe_security_mail()
   returns trigger

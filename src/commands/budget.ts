@@ -11,6 +11,7 @@ import {
   makeBudget,
   NO_LIMITS,
 } from '../store/budgets/change-budgets.ts';
+import { closeAllBudgets } from '../store/budgets/close-all-budgets.ts';
 import { releaseOpenHolds } from '../store/budgets/open-holds.ts';
 import { readBudgetUsage } from '../store/budgets/usage.ts';
 import {
@@ -43,6 +44,10 @@ export function register(budget: Command): void {
     .description('close a budget, all budgets below it and all their keys permanently')
     .option('--release-holds', 'release what open holds by these keys reserve', false)
     .action(close);
+  common(budget.command('close-all <account>'))
+    .description('close all budgets of an account and all its spend keys permanently')
+    .option('--release-holds', 'release what open holds by these keys reserve', false)
+    .action(closeAll);
   common(budget.command('usage <budget>'))
     .description('show what the keys of a budget, and of all budgets below it, spent')
     .addOption(
@@ -113,6 +118,18 @@ async function close(
     await closeBudget(database, view, uuidOfBudget(id));
     if (releaseHolds) await releaseOpenHolds(database, place, { number: place.number });
     print(shown(await getBudgetOfNumber(database, place, place.number)), json);
+  }).catch(ifLost('Repeat the command: a budget that is closed stays closed.'));
+}
+
+async function closeAll(
+  who: string,
+  { releaseHolds, json, dataDir }: Common & { readonly releaseHolds: boolean },
+): Promise<void> {
+  await withDatabase(dataDir, async (database) => {
+    const account = await getAccount(database, who);
+    const closed = await closeAllBudgets(database, account);
+    if (releaseHolds) await releaseOpenHolds(database, account, 'all_keys');
+    print({ closed }, json);
   }).catch(ifLost('Repeat the command: a budget that is closed stays closed.'));
 }
 

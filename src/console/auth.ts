@@ -15,23 +15,26 @@ import { findAccount } from '../store/accounts/accounts.ts';
 import { findSignInLink, useSignInLink } from '../store/console/sign-in-links.ts';
 import {
   countMailedLink,
+  countForgottenCodes,
   countSignInAttempt,
   countUsedCode,
   forgetAttempts,
   isKnownPlace,
   notePasswordSet,
 } from '../store/console/sign-in-attempts.ts';
-import { countClientRequest } from '../store/console/client-limits.ts';
 import {
   claimAccount,
   findSettledSignInState,
   findSignInState,
+  forgetWrongCodes,
   hasSettledSecondFactor,
+  hasWrongCodes,
   turnOffSecondFactor,
   turnOnSecondFactor,
 } from '../store/console/users.ts';
 import type { Database } from '../store/database.ts';
 import { IP_ADDRESS, placeOf } from './client-address.ts';
+import { clientCounts } from './client-counts.ts';
 import { columns } from './columns.ts';
 import { commonPasswords } from './common-passwords.ts';
 import { hiddenFailures } from './hidden-failures.ts';
@@ -47,6 +50,7 @@ import {
   TOTP_PATH,
   TURN_OFF_PATH,
   WINDOW_MINUTES,
+  WRONG_CODES_MAX,
 } from './sign-in-limit.ts';
 import { AUTH_PATH } from './paths.ts';
 import { ownEndpoints } from './own-endpoints.ts';
@@ -108,7 +112,8 @@ const CLIENT_RULES = {
 export type Auth = ReturnType<typeof createAuth>;
 
 export function createAuth({ config, database, log }: ConsoleDeps) {
-  const pool = openPool(config.databaseUrl, log);
+  const pool = openPool(config.databaseUrl, log, 'library');
+  const counting = openPool(config.databaseUrl, log, 'counts');
   const send = mailer({ config: config.mail, database, log });
   const security = securityMails({ config, database, log });
   const isOverTls = config.consoleUrl.startsWith('https:');
@@ -135,6 +140,10 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
     const names = [elsewhere, signedIn, ...(place === undefined ? [] : [from(place)])];
     for (const name of names) await forgetAttempts(database, name);
     if (place !== undefined) await notePasswordSet(database, { email, place }, WINDOW_MINUTES);
+    if (!(await hasWrongCodes(database, email))) return;
+    // Somebody who reads the owner's mailbox could otherwise guess any number of codes.
+    const timesForgotten = await countForgottenCodes(database, email, WINDOW_MINUTES);
+    if (timesForgotten === 1) await forgetWrongCodes(database, email);
   };
   const failures = new ReportedFailures();
   const report = libraryLog(log);
@@ -177,7 +186,7 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
       enabled: true,
       // The library's own storage counts on until a client has paused for a whole window, however slowly its
       // requests come.
-      customStorage: { consume: (key, rule) => countClientRequest(pool, key, rule) },
+      customStorage: { consume: clientCounts(counting) },
       window: 60,
       max: 300,
       customRules: CLIENT_RULES,
@@ -199,6 +208,10 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
         issuer: 'Farebox',
         // A sign-in may ask that this browser is never asked for a code again. No page does, and none would be trusted.
         trustDeviceMaxAge: 0,
+        accountLockout: {
+          maxFailedAttempts: WRONG_CODES_MAX,
+          durationSeconds: WINDOW_MINUTES * 60,
+        },
         schema: {
           user: { fields: columns('twoFactorEnabled') },
           twoFactor: {
@@ -227,7 +240,10 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
     ],
   });
   // A connection whose other side is silent does not close.
-  const end = () => Promise.race([pool.end(), delay(END_MS_MAX, undefined, { ref: false })]);
+  const end = async () => {
+    const ended = Promise.all([pool.end(), counting.end()]);
+    await Promise.race([ended, delay(END_MS_MAX, undefined, { ref: false })]);
+  };
   return { ...auth, handler: throwing(auth.handler, failures), end };
 }
 

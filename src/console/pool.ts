@@ -1,10 +1,11 @@
-/** The small pool of the sign-in library. An error of it says whether a statement can have been sent. */
+/** The small pools of the console's sign-in. An error of them says whether a statement can have been sent. */
 import { Pool, type PoolClient } from 'pg';
 import type { Logger } from 'pino';
 import { NotConnectedError } from '../store/failures.ts';
 import { withSessionOptions } from '../store/session.ts';
 
-const CONNECTIONS = 3;
+/** `library` also reads sessions. `counts` counts what anybody may send. */
+const CONNECTIONS = { library: 3, counts: 2 };
 /** For a free connection, and for a new one. A page sends some ten requests at once, and each reads the session. */
 const WAIT_MS_MAX = 10_000;
 /** A page that is open asks more often than this, so its requests find open connections. */
@@ -36,14 +37,14 @@ function notConnected(cause: unknown): NotConnectedError {
   return new NotConnectedError('no connection to Postgres', { cause });
 }
 
-export function openPool(databaseUrl: string, log: Logger): Pool {
+export function openPool(databaseUrl: string, log: Logger, use: keyof typeof CONNECTIONS): Pool {
   const pool = new ConsolePool({
     connectionString: withSessionOptions(databaseUrl, {
       search_path: 'console',
       lock_timeout: 4_000,
       statement_timeout: 5_000,
     }),
-    max: CONNECTIONS,
+    max: CONNECTIONS[use],
     connectionTimeoutMillis: WAIT_MS_MAX,
     idleTimeoutMillis: IDLE_MS_MAX,
     query_timeout: SILENCE_MS_MAX,

@@ -11,6 +11,9 @@ export const WINDOW_MINUTES = 15;
 /** Beyond it, the password is not looked at. A person who types needs fewer, a program that guesses far more. */
 const ATTEMPTS_MAX = 10;
 
+/** In a row, by anybody who knows the password. After these, even a right code is refused for a window. */
+export const WRONG_CODES_MAX = 10;
+
 /** Beyond it, no link is mailed. Otherwise, anybody could fill the mailbox of an address from many places. */
 export const LINKS_MAX = 10;
 

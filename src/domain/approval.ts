@@ -49,8 +49,8 @@ export const REASON_MAX = 500;
  */
 export const ASKS_OF_KEY_MAX = 20;
 /**
- * The same of one budget, and of one account: a key that may make keys has any number of them, and a request
- * may expire soon.
+ * The same of one budget, and of one account, by developers and by key holders, each: a key that may make keys has any
+ * number of them, and a request may expire soon.
  */
 export const ASKS_OF_BUDGET_MAX = 50;
 export const ASKS_OF_ACCOUNT_MAX = 200;

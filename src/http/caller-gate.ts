@@ -4,9 +4,8 @@
  * only for what is in progress. All spend keys together have one place of the share, and take turns in which
  * each has one request.
  */
-import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import { AccountGate, atDifferentTimes, type AccountGateOptions } from './account-gate.ts';
-import { isSignedIn } from './callers.ts';
+import { isSignedIn, type Sharer } from './callers.ts';
 
 /** The most requests of all spend keys together. Of most shares, this leaves half to the others. */
 const SPEND_KEYS_IN_PROGRESS_MAX = 1;
@@ -26,7 +25,7 @@ export class CallerGate {
 
   /** Rejects with `rate_limited` when there is no room in time. */
   run<T>(
-    caller: KeyOwner,
+    caller: Sharer,
     work: () => Promise<T>,
     waitMs = atDifferentTimes(this.#waitMsMax),
   ): Promise<T> {

@@ -52,10 +52,10 @@ export const WAITS = { weightMax: 2, waitMsMax: 10_000, waitingMax: 2_000 };
 
 /** Shares of requests that weigh as much as their bodies. Each is of an account's secret keys. */
 export type ShareByBytes = 'batches' | 'settlements';
-type ShareByCaller = 'reads' | 'scans' | 'waits' | 'exports' | 'refunds' | 'changes';
+type ShareByCaller = 'reads' | 'scans' | 'waits' | 'exports' | 'refunds' | 'changes' | 'topUps';
 
 export type FairShares = Readonly<
-  Record<ShareByCaller, CallerGate> & Record<ShareByBytes | 'topUps' | 'oneByOne', AccountGate>
+  Record<ShareByCaller, CallerGate> & Record<ShareByBytes | 'oneByOne', AccountGate>
 >;
 
 /**
@@ -87,7 +87,7 @@ export function createFairShares(now: ChargingNow): FairShares {
     }),
     settlements: new AccountGate({ ...BATCHES_AND_SETTLEMENTS, weightMax: batchBytesMax }),
     changes: new CallerGate(CHANGES),
-    topUps: new AccountGate(TOP_UPS),
+    topUps: new CallerGate(TOP_UPS),
     oneByOne: new AccountGate(ONE_BY_ONE),
   };
 }

@@ -23,7 +23,7 @@ export type RateLimitHeaders = Readonly<Record<'RateLimit' | 'RateLimit-Policy',
 type Period = 'second' | 'hour';
 const SECONDS: Readonly<Record<Period, number>> = { second: 1, hour: 3_600 };
 
-/** The quotes of one account. Stripe charges for calculations that no payment follows. */
+/** The quotes of one account by its keys, and as many in its sessions. Stripe charges for calculations that no payment follows. */
 const QUOTES_PER_HOUR = 20;
 
 /** One policy, as named in the `RateLimit` headers (draft-ietf-httpapi-ratelimit-headers). */

@@ -1,12 +1,15 @@
 /**
- * The mails that tell the owner of an account about a change to how it is signed in to. None contains the
- * name of a passkey, because an intruder may have chosen it.
+ * The mails that tell the owner of an account about a change to how it is signed in to, and to who gets its
+ * events. None contains the name of a passkey or the address of an endpoint, because an intruder may have
+ * chosen it.
  */
 import type { OwedMailKind } from '../store/console/owed-mails.ts';
 
 interface MailText {
   readonly subject: string;
-  /** `url` leads to the page Security of the console; `passkeys` is how many the account has. */
+  /** The page of the console to which the mail leads; Security if not set. */
+  readonly page?: string;
+  /** `url` leads to that page; `passkeys` is how many the account has. */
   readonly bodyOf: (url: string, passkeys: number) => string;
 }
 
@@ -53,6 +56,16 @@ export const SECURITY_MAIL_TEXTS: Readonly<Record<OwedMailKind, MailText>> = {
       `on again under Security:\n\n${url}\n\n` +
       'If you neither turned it off nor asked an operator to, somebody else knows your password and has used your account. Set a new password, which ' +
       'ends all sessions, and remove the passkeys that are not yours.\n',
+  },
+  // It gets events even after the key that made it is revoked.
+  webhook_endpoint: {
+    subject: 'Events of your Farebox account are sent to a new address',
+    page: 'developer/webhooks',
+    bodyOf: (url) =>
+      'A webhook endpoint was added to your Farebox account, or the address of one was changed. It gets events of your account, such as ' +
+      `top-ups and refunds. You can see all endpoints under Webhooks:\n\n${url}\n\n` +
+      'If neither you nor a program of yours did this, somebody else has one of your secret keys. Revoke that key, then delete the ' +
+      'endpoint: it gets events even after the key is revoked.\n',
   },
 };
 

@@ -1,7 +1,7 @@
 /**
- * Tells owners of accounts about changes to how they sign in. The change writes a row that owes the mail,
- * until a mail server has it: otherwise, an intruder could wait for an outage of the mail server. A mail may
- * arrive twice.
+ * Tells owners of accounts about changes to how they sign in, and to who gets their events. The change writes
+ * a row that owes the mail, until a mail server has it: otherwise, an intruder could wait for an outage of the
+ * mail server. A mail may arrive twice.
  */
 import {
   dropOwedMails,
@@ -28,12 +28,12 @@ export interface SecurityMails {
 
 export function securityMails(deps: OwedMailDeps): SecurityMails {
   const { config, database, log } = deps;
-  const url = `${config.consoleUrl}/console/security`;
 
   async function mailOf({ userId, kind }: OwedMail): Promise<Mail | null> {
     const recipient = await findUserEmail(database, userId);
     if (recipient === null) return null;
-    const { subject, bodyOf } = SECURITY_MAIL_TEXTS[kind];
+    const { subject, bodyOf, page = 'security' } = SECURITY_MAIL_TEXTS[kind];
+    const url = `${config.consoleUrl}/console/${page}`;
     return { recipient, subject, body: bodyOf(url, await countPasskeys(database, userId)) };
   }
 

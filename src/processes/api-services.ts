@@ -90,7 +90,8 @@ export async function openServices(deps: ServiceDeps): Promise<Api> {
       temporal,
       log,
       answerMs: config.topUpAnswerMs,
-      inTurn: (accountId, write) => shares.topUps.run(accountId, 1, write),
+      // Holders of links wait in the queue of the keys, so the owner does not wait behind them.
+      inTurn: (accountId, write) => shares.topUps.run({ accountId, keyId: '', spend: null }, write),
     },
     invocations: {
       database: invocations,

@@ -2,12 +2,14 @@
 import assert from 'node:assert/strict';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { call } from '../support/http.ts';
+import { signIn } from '../support/sessions.ts';
+import { until } from '../support/stack.ts';
 
 describe('the limit of a client address', () => {
   let api: TestApi;
 
   before(async () => {
-    api = await startTestApi();
+    api = await startTestApi({ env: { CLIENT_ADDRESS_HEADER: 'X-Client' } });
   });
   after(() => api?.stop());
   beforeEach(() => api.sql.query('delete from console.rate_limits'));
@@ -40,7 +42,8 @@ describe('the limit of a client address', () => {
     const wait = Number(refused.headers.get('retry-after'));
     assert.ok(wait > 0 && wait <= 20, String(wait));
     await pass(20);
-    assert.equal((await tryAs('one@example.com')).status, 401);
+    // A refusal is remembered for a second.
+    await until(async () => (await tryAs('one@example.com')).status === 401);
   });
 
   it('lets ten of twenty concurrent attempts through', async () => {
@@ -48,6 +51,31 @@ describe('the limit of a client address', () => {
       Array.from({ length: 20 }, (_, n) => tryAs(`at-once-${n}@example.com`)),
     );
     assert.equal(answers.filter(({ status }) => status === 401).length, 10);
+  });
+
+  it('keeps no session waiting, nor other addresses, while the requests of one address cannot be counted', async () => {
+    const { email } = await api.createAccount(0);
+    const cookie = await signIn(api, api.databaseUrl, email);
+    const signUp = (client: string) =>
+      call(api, 'POST', '/console/auth/sign-up', {
+        body: { email: 'somebody@example.com' },
+        headers: { origin: api.url, 'x-client': client },
+      });
+    assert.equal((await signUp('203.0.113.1')).status, 200);
+    await api.sql.query('begin');
+    await api.sql.query(
+      `select from console.rate_limits where key like '203.0.113.1|%' for update`,
+    );
+    const waiting = Promise.all(Array.from({ length: 20 }, () => signUp('203.0.113.1')));
+    await until(async () => (await api.waitingBackend()) !== undefined);
+    try {
+      const session = await call(api, 'GET', '/v1/session', { headers: { cookie } });
+      assert.equal(session.status, 200, JSON.stringify(session.body));
+      assert.equal((await signUp('203.0.113.2')).status, 200);
+    } finally {
+      await api.sql.query('rollback');
+      await waiting;
+    }
   });
 
   it('leaves no rows of addresses that are gone', async () => {

@@ -285,6 +285,42 @@ describe('a change of a password or of two-factor authentication', () => {
     await turnOn(cookiesOf(await enter(email)));
   });
 
+  it('lets its owner give a code, although somebody who knew the old password gave too many wrong ones', async () => {
+    const email = 'guessed-codes@example.com';
+    const { secret } = await turnOn(await member(email));
+    /** Each half of a sign-in allows five codes, and each place ten a minute. */
+    const guess = async (times: number, password: string) => {
+      const half = cookiesOf(await enter(email, '', password));
+      const wrong = { code: totp(secret, 100) };
+      for (let n = 0; n < times; n += 1) {
+        assert.equal((await auth('/two-factor/verify-totp', wrong, half)).status, 401);
+      }
+      await api.sql.query('delete from console.rate_limits');
+    };
+    const giveRight = async (step: number, password: string) => {
+      const half = cookiesOf(await enter(email, '', password));
+      return auth('/two-factor/verify-totp', { code: totp(secret, step) }, half);
+    };
+    const lock = async (password: string) => {
+      await guess(5, password);
+      await guess(5, password);
+      const refused = await giveRight(1, password);
+      assert.equal(refused.status, 429, JSON.stringify(refused.body));
+    };
+    await lock(PASSWORD);
+    const setPassword = async (newPassword: string) => {
+      const set = await auth('/reset-password', { token: await tokenFor(email), newPassword });
+      assert.equal(set.status, 200, JSON.stringify(set.body));
+    };
+    await setPassword('another horse battery');
+    const entered = await giveRight(1, 'another horse battery');
+    assert.equal(entered.status, 200, JSON.stringify(entered.body));
+    // Somebody who can read the mailbox guesses no more codes by setting one password after the other.
+    await lock('another horse battery');
+    await setPassword('one more horse battery');
+    assert.equal((await giveRight(2, 'one more horse battery')).status, 429);
+  });
+
   it('signs in once by each code, also under concurrent requests', async () => {
     const email = 'overheard@example.com';
     const { secret } = await turnOn(await member(email));

@@ -7,7 +7,7 @@ import { KeyReply } from '../../src/schemas/keys.ts';
 import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { makeBudget, makeKey } from '../support/budget-requests.ts';
-import { assertError, bodyOf, call } from '../support/http.ts';
+import { assertError, bodyOf, call, type Answer } from '../support/http.ts';
 import { signIn } from '../support/sessions.ts';
 import { until } from '../support/stack.ts';
 
@@ -106,6 +106,29 @@ describe('an account', () => {
       assert.equal((await call(unlimited, 'GET', '/healthz')).status, 200);
       await blocker.query('rollback');
       assert.equal((await balance).status, 200);
+      await Promise.all(asked);
+    });
+
+    it('tops up for its owner next, although as many top-ups of its keys wait as may', async () => {
+      await blocker.query('begin; lock table farebox.top_ups in access exclusive mode');
+      const topUp = (credential: { key: string } | { headers: typeof headers }) =>
+        call(unlimited, 'POST', '/v1/top-up', { ...credential, body: { amount: 5 } });
+      const answers: Answer[] = [];
+      const asked = Array.from({ length: 103 }, async () => {
+        answers.push(await topUp({ key: account.consumerKey }));
+      });
+      await until(() => answers.some(({ status }) => status === 429));
+      // 503: on a slow machine, the lock was held for longer than a statement may wait for one.
+      const ofOwner = until(async () => {
+        const answer = await topUp({ headers });
+        return answer.status !== 503 && answer;
+      });
+      // It is answered after the request of the owner has arrived.
+      assert.equal((await balanceFor({ headers })).status, 200);
+      await blocker.query('rollback');
+      // The request had its turn: only then does anything look at the consent, which this owner has not given.
+      const topUpUrl = `${unlimited.url}/top-up`;
+      assertError(await ofOwner, 403, 'consent_required', undefined, { topUpUrl });
       await Promise.all(asked);
     });
   });

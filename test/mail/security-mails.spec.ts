@@ -1,10 +1,17 @@
-/** Mails about changes to how an owner signs in: an outage of the mail server hides no change. */
+/**
+ * Mails about changes to how an owner signs in, and to who gets the account's events: an outage of the mail
+ * server hides no change.
+ */
 import assert from 'node:assert/strict';
 import { pino } from 'pino';
 import { securityMails } from '../../src/mail/security-mails.ts';
+import {
+  NewWebhookEndpointReply,
+  WebhookEndpointReply,
+} from '../../src/schemas/webhook-endpoints.ts';
 import { createDatabase, type Database } from '../../src/store/database.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
-import { call } from '../support/http.ts';
+import { bodyOf, call } from '../support/http.ts';
 import { startMailServer } from '../support/mail-server.ts';
 import { newPasskey, registration } from '../support/passkey.ts';
 import { choosePort } from '../support/ports.ts';
@@ -290,6 +297,46 @@ describe('a mail about a change to the sign-in', () => {
       );
       return rows.length === 1;
     });
+  });
+
+  it('is owed when a key sends the events of the account to a new address, and is not put off by a further change', async () => {
+    const { email, developerKey: key } = await api.createAccount(0);
+    await signIn(api, api.databaseUrl, email);
+    const made = await call(api, 'POST', '/v1/webhook-endpoints', {
+      key,
+      body: { url: 'https://mallory.example.com/first' },
+    });
+    const { id } = bodyOf(made, 201, NewWebhookEndpointReply);
+    const change = async (body: object) =>
+      bodyOf(
+        await call(api, 'PATCH', `/v1/webhook-endpoints/${id}`, { key, body }),
+        200,
+        WebhookEndpointReply,
+      );
+    assert.deepEqual(await owed(), ['webhook_endpoint']);
+    await age('tried_at', '5 minutes');
+    await change({ url: 'https://mallory.example.com/second' });
+    const server = await startMailServer();
+    try {
+      const mails = mailsVia(server.urlFor('p@ss'));
+      await mails.sendOverdue();
+      assert.deepEqual(await owed(), []);
+      const [mail, ...others] = server.mails;
+      assert.deepEqual(others, []);
+      assert.equal(
+        mail && subjectOf(mail),
+        'Events of your Farebox account are sent to a new address',
+      );
+      const text = mail?.raw.replaceAll('=\r\n', '') ?? '';
+      assert.match(text, /https:\/\/console\.example\.com\/console\/developer\/webhooks/);
+      assert.doesNotMatch(text, /mallory/);
+    } finally {
+      await server.stop();
+    }
+    await change({ description: 'Renamed', enabled: false });
+    assert.deepEqual(await owed(), []);
+    await change({ url: 'https://mallory.example.com/third' });
+    assert.deepEqual(await owed(), ['webhook_endpoint']);
   });
 
   it('is not retried when there is no such recipient', async () => {

@@ -104,7 +104,7 @@ describe('the log of a process', () => {
     const file = join(folder, 'log');
     const fd = openSync(file, 'w');
     const log = createLog('test', 'info', { fd });
-    const pool = openPool(ledger.url, log);
+    const pool = openPool(ledger.url, log, 'library');
     try {
       for (const id of [randomUUID(), randomUUID()]) {
         const text =

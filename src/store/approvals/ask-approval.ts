@@ -88,17 +88,16 @@ async function limitReachedBy(
   tx: Transaction,
   { accountId, spendKey, developerNumber, askedBy, budget }: Ask,
 ): Promise<'key' | 'budget' | 'balance' | 'account' | undefined> {
-  // Developers that see a key are counted one by one, and apart from its holder, so that none of them uses up
-  // the limit.
+  // Developers that see a key are counted apart from its holder, and one by one: they use up no limit of the
+  // holders, and none of them uses up that of the key.
   const ofKey = sql.fragment`
-    spend_key = ${spendKey} and asked_by = ${askedBy} and (asked_by = 'payer' or developer = ${developerNumber})`;
+    spend_key = ${spendKey} and (asked_by = 'payer' or developer = ${developerNumber})`;
   const counts = await tx.one(sql.type(countsRow)`
     select count(*) filter (where ${ofKey}) as key,
-      count(*) filter (where budget is not distinct from ${budget}::int4
-        and (budget is not null or asked_by = ${askedBy})) as budget,
+      count(*) filter (where budget is not distinct from ${budget}::int4) as budget,
       count(*) as account
     from farebox.approvals
-    where account_id = ${accountId} and ${MAY_COUNT}
+    where account_id = ${accountId} and asked_by = ${askedBy} and ${MAY_COUNT}
       and (status = 'pending' or created_at > now() - interval '1 hour')
   `);
   if (counts.key >= ASKS_OF_KEY_MAX) return 'key';

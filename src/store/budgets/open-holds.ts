@@ -5,7 +5,7 @@
 import { Type, type Static } from 'typebox';
 import { uuidFloor } from '../../domain/ids.ts';
 import type { ConsumerRef } from '../balance/consumers.ts';
-import { row, sql, type Connection, type Database } from '../database.ts';
+import { row, sql, type Connection, type Database, type Fragment } from '../database.ts';
 import { openHoldFloor } from '../holds/hold.ts';
 import type { HoldEntry } from '../holds/hold-entry.ts';
 import { postEntries } from '../holds/post-hold-entries.ts';
@@ -24,8 +24,11 @@ const AT_ONCE = 200;
 /** A release makes no charge to sign, and has no idempotency key to look up. */
 const NO_RECEIPT = 0;
 
-/** The holds of one spend key, by its id, or of all keys of a node and of the nodes below, by its number. */
-export type HoldsOf = { readonly keyId: string } | { readonly number: number };
+/**
+ * The holds of one spend key, by its id, of all keys of a node and of the nodes below, by its number, or of
+ * all spend keys that anybody can hold.
+ */
+export type HoldsOf = { readonly keyId: string } | { readonly number: number } | 'all_keys';
 
 export async function releaseOpenHolds(
   database: Database,
@@ -62,10 +65,7 @@ async function listOpenHolds(
   which: HoldsOf,
   afterId: string | undefined,
 ): Promise<readonly OpenHold[]> {
-  const ofKeys =
-    'keyId' in which
-      ? sql.fragment`k.id = ${which.keyId}`
-      : sql.fragment`k.path @> array[${which.number}::int4]`;
+  const ofKeys = conditionOf(which);
   return connection.any(sql.type(holdRow)`
     select h.id, a.developer_id as "developerId", h.developer as "developerNumber"
     from farebox.holds h
@@ -75,4 +75,10 @@ async function listOpenHolds(
       and h.id > ${afterId === undefined ? openHoldFloor() : sql.fragment`${afterId}::uuid`}
     order by h.id limit ${AT_ONCE}
   `);
+}
+
+function conditionOf(which: HoldsOf): Fragment {
+  if (which === 'all_keys') return sql.fragment`k.developer is null`;
+  if ('keyId' in which) return sql.fragment`k.id = ${which.keyId}`;
+  return sql.fragment`k.path @> array[${which.number}::int4]`;
 }

@@ -1,6 +1,6 @@
 /**
- * Counts the requests of a client address to one endpoint of the console's sign-in (src/console/auth.ts). On the few
- * connections of the sign-in library, as anybody may send such requests, and none may take the connections of others.
+ * Counts the requests of a client address to one endpoint of the console's sign-in (src/console/client-counts.ts). On a
+ * few connections of their own, as anybody may send such requests, and none may take the connections of others.
  */
 import type { Pool } from 'pg';
 
@@ -11,6 +11,12 @@ export interface ClientLimit {
   /** In seconds. */
   readonly window: number;
   readonly max: number;
+}
+
+export interface CountedRequest {
+  readonly allowed: boolean;
+  /** In how many seconds more are allowed. */
+  readonly retryAfter: number | null;
 }
 
 const NOW = '(extract(epoch from now()) * 1000)::bigint';
@@ -38,7 +44,7 @@ export async function countClientRequest(
   pool: Pick<Pool, 'query'>,
   key: string,
   { window, max }: ClientLimit,
-): Promise<{ readonly allowed: boolean; readonly retryAfter: number | null }> {
+): Promise<CountedRequest> {
   const { rows } = await pool.query<{ count: number; secondsLeft: number }>(COUNT, [key, window]);
   const [counted] = rows;
   if (counted === undefined) throw new Error('A request to sign in was not counted.');

@@ -1,8 +1,8 @@
 /**
- * Mails that are owed to a person about a change to how they sign in, until a mail server has them. A trigger
- * writes the row in the transaction of the change (migrations/functions/owe_security_mail.sql). A person has
- * one row for each kind of change, so the rows are few, even after many changes while the mail server is
- * away.
+ * Mails that are owed to a person about a change to how they sign in, or to who gets the events of their account, until
+ * a mail server has them. A trigger writes the row in the transaction of the change
+ * (migrations/functions/owe_security_mail.sql, owe_endpoint_mail.sql). A person has one row for each kind of change, so
+ * the rows are few, even after many changes while the mail server is away.
  */
 import { Type, type Static } from 'typebox';
 import { durationOf, row, sql, type Connection } from '../database.ts';
@@ -13,6 +13,7 @@ const MAIL_KINDS = [
   'passkey_removed',
   'second_factor_on',
   'second_factor_off',
+  'webhook_endpoint',
 ] as const;
 export type OwedMailKind = (typeof MAIL_KINDS)[number];
 

@@ -55,6 +55,15 @@ export function countUsedCode(
   return countSignInAttempt(connection, `code ${code} of ${userId}`, windowMinutes);
 }
 
+/** The same for wrong codes of an address that a new password made forgotten. */
+export function countForgottenCodes(
+  connection: Connection,
+  email: string,
+  windowMinutes: number,
+): Promise<number> {
+  return countSignInAttempt(connection, `codes of ${email} forgotten`, windowMinutes);
+}
+
 /** A link in a mail has proven the owner, at this place. */
 export async function notePasswordSet(
   connection: Connection,

@@ -161,6 +161,23 @@ export async function takeSecondFactorFrom(
   });
 }
 
+/** Whether the last code of two-factor authentication was wrong. */
+export async function hasWrongCodes(connection: Connection, email: string): Promise<boolean> {
+  const { rowCount } = await connection.query(sql.typeAlias('nothing')`
+    select from console.two_factors t join console.users u on u.id = t.user_id
+    where u.email = ${email.toLowerCase()} and t.failed_verification_count > 0
+  `);
+  return rowCount > 0;
+}
+
+/** Codes of two-factor authentication are looked at again, even if there were too many wrong ones in a row. */
+export async function forgetWrongCodes(connection: Connection, email: string): Promise<void> {
+  await connection.query(sql.typeAlias('nothing')`
+    update console.two_factors t set failed_verification_count = 0, locked_until = null
+    from console.users u where u.id = t.user_id and u.email = ${email.toLowerCase()}
+  `);
+}
+
 async function endSessions(connection: Connection, userId: string): Promise<void> {
   await connection.query(sql.typeAlias('nothing')`
     delete from console.sessions where user_id = ${userId}

@@ -66,6 +66,34 @@ describe('questions to an owner', () => {
     assert.equal(statuses.filter((status) => status === 201).length, ASKS_OF_BUDGET_MAX);
   });
 
+  it('are the same number for the holders of keys, although developers ask as many as they may', async () => {
+    const account = await api.createAccount(100);
+    const { id: budgetId } = await makeBudget(api, account.consumerKey, { limit: 1 });
+    const { key } = await makeKey(api, account.consumerKey, budgetId);
+    const askBy = async (amounts: number, apiKey: string): Promise<number[]> => {
+      const developer = await api.createAccount(1);
+      const statuses: number[] = [];
+      for (let asks = 0; asks < amounts; asks += 1) {
+        const asked = { apiKey, developerId: undefined };
+        const answer = await tryAsk(api, developer, developer.developerKey, 2 + asks, asked);
+        statuses.push(answer.status);
+      }
+      return statuses;
+    };
+    const statuses = [await askBy(20, key), await askBy(20, key), await askBy(20, key)].flat();
+    assert.equal(statuses.filter((status) => status === 201).length, ASKS_OF_BUDGET_MAX);
+    await ask(api, account, key, 2);
+
+    const other = await makeBudget(api, account.consumerKey, { limit: 1 });
+    const { key: otherKey } = await makeKey(api, account.consumerKey, other.id);
+    assert.deepEqual(await askBy(1, otherKey), [201]);
+    await repeatAndExpire(account, ASKS_OF_ACCOUNT_MAX);
+    const last = await makeBudget(api, account.consumerKey, { limit: 1 });
+    const { key: lastKey } = await makeKey(api, account.consumerKey, last.id);
+    assert.deepEqual(await askBy(1, lastKey), [400]);
+    await ask(api, account, lastKey, 2);
+  });
+
   it('are as few in an hour when each expires soon and new keys ask', async () => {
     const account = await api.createAccount(100);
     const { id: budgetId } = await makeBudget(api, account.consumerKey, { limit: 1 });

@@ -15,6 +15,7 @@ import { readMasterSecrets } from '../../../src/read-setting.ts';
 import { createAccount, type TestAccount } from '../../support/accounts.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';
 import { askForTopUp, control, faultsOf, forgetFaults } from '../../support/payments.ts';
+import { signIn } from '../../support/sessions.ts';
 import { startStack, until, type Stack } from '../../support/stack.ts';
 
 describe('tax on top-ups', () => {
@@ -112,6 +113,19 @@ describe('tax on top-ups', () => {
       assert.equal((await quote(100)).tax, 7.25);
       assert.equal(await calculations(), 16);
       bodyOf(await get('/v1/balance'), 200, BalanceReply);
+    });
+
+    it('is calculated in a session, although the keys of the account ask for as many quotes as they may', async () => {
+      const owner = await createAccount(stack.env, 0);
+      const cookie = await signIn(stack.api, stack.database.url, owner.email);
+      account = owner;
+      await payAtCheckout('NY');
+      const calculations = await countCalculations(1);
+      for (let amount = 301; (await calculations()) < 20; amount += 1) await quote(amount);
+      assertError(await get('/v1/top-up/quote?amount=400'), 429, 'rate_limited');
+      const path = '/v1/top-up/quote?amount=400';
+      const ofOwner = await call(stack.api, 'GET', path, { headers: { cookie } });
+      assert.equal(bodyOf(ofOwner, 200, TopUpQuoteReply).tax, 35.5);
     });
   });
 

@@ -10,6 +10,7 @@ import { findTaxedCustomer } from '../../../store/top-ups/processor-customers.ts
 import { calculateTax, type TaxSettings } from '../../../stripe/tax.ts';
 import { amountOf } from '../../amounts.ts';
 import { authenticateAgain } from '../../authenticate.ts';
+import { isSignedIn } from '../../callers.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import type { Api } from '../../services.ts';
 import { payableFrom } from './top-ups.ts';
@@ -42,8 +43,9 @@ export function createQuotedTaxes(): LRUCache<string, Micros> {
 }
 
 /**
- * Undefined: not known, because the address is not, or because Stripe cannot be reached. An account asks once
- * at a time: while Stripe hangs, its other reads do not wait.
+ * Undefined: not known, because the address is not, or because Stripe cannot be reached. The keys of an account
+ * ask once at a time, and so do its sessions: while Stripe hangs, its other reads do not wait, and the owner does not
+ * wait behind keys.
  */
 function taxOn(
   api: Api,
@@ -52,14 +54,15 @@ function taxOn(
   tax: TaxSettings,
 ): Promise<Micros | undefined> {
   const { accountId } = caller;
-  return api.shares.oneByOne.run(`quote-${accountId}`, 1, async () => {
+  const callers = isSignedIn(caller) ? 'sessions' : 'keys';
+  return api.shares.oneByOne.run(`quote-${callers}-${accountId}`, 1, async () => {
     await authenticateAgain(api.database, caller, 'consumer');
     const { customerId, paidAt } = await findTaxedCustomer(api.database, accountId);
     if (customerId === null) return undefined;
     const key = `${customerId} ${paidAt} ${amount}`;
     const known = api.quotedTaxes.get(key);
     if (known !== undefined) return known;
-    await api.rateLimits.quotes.count(accountId);
+    await api.rateLimits.quotes.countFor(caller);
     try {
       const calculated = await calculateTax(api.stripe, customerId, amount, tax);
       if (calculated) api.quotedTaxes.set(key, calculated.micros);

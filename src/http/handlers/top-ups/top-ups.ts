@@ -139,8 +139,8 @@ export async function paidFor(
 function inTurnOf(api: Api, caller: KeyOwner): RequestTopUpDeps {
   return {
     ...api.topUps,
-    inTurn: (accountId, write) =>
-      api.shares.topUps.run(accountId, 1, async () => {
+    inTurn: (_accountId, write) =>
+      api.shares.topUps.run(caller, async () => {
         await authenticateAgain(api.database, caller, 'consumer');
         return write();
       }),
