@@ -148,7 +148,7 @@ describe('events', () => {
     await payer.report(id, dispute(dp, 10_000_000));
     await payer.report(id, dispute(dp, 10_000_000, 'won'));
     const warning = { kind: 'warning', processorId: processorId('issfr') } as const;
-    const warned = { ...warning, amountMicros: asMicros(1_000_000) };
+    const warned = { ...warning, grossMicros: asMicros(1_000_000) };
     await payer.report(other, { ...warned, status: 'open' });
     await payer.report(other, { ...warned, status: 'won' });
     await payer.report(other, dispute(processorId('dp'), 10_000_000, 'lost'));
