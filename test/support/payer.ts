@@ -46,8 +46,8 @@ const kindRow = row(Type.Object({ kind: Type.String(), amount: Type.Integer() })
 export async function newPayer(database: Database): Promise<Payer> {
   const result = await createAccounts(
     database,
-    [{ email: `${randomUUID()}@example.com`, balance: asMicros(0) }],
-    { keyPrefix: 'fare', ledgerCount: 16, consentCeiling: undefined },
+    [{ email: `${randomUUID()}@example.com`, balanceMicros: asMicros(0) }],
+    { keyPrefix: 'fare', ledgerCount: 16, consentCeilingMicros: undefined },
   );
   assert.ok(result.kind === 'created');
   const { accountId, consumerId } = result.accounts[0]!;

@@ -128,8 +128,8 @@ export async function sumConsumerUsage(
   filter: ChargeFilter,
 ): Promise<Micros> {
   if (filter.fromId === undefined && filter.toId === undefined && filter.tool === undefined) {
-    const { spent, refunded } = await getCounters(connection, consumer);
-    return asMicros(spent - refunded);
+    const { spentMicros, refundedMicros } = await getCounters(connection, consumer);
+    return asMicros(spentMicros - refundedMicros);
   }
   // Read first, so that no refund is counted without its charge.
   const refunded = await sumRefunds(connection, consumer, filter);
@@ -155,7 +155,8 @@ async function sumConsumerCharges(
   }
   const by = (id: string) => spentBefore(connection, consumer, uuidTimeMs(id));
   const from = fromId === undefined ? 0 : await by(fromId);
-  const to = toId === undefined ? (await getCounters(connection, consumer)).spent : await by(toId);
+  const to =
+    toId === undefined ? (await getCounters(connection, consumer)).spentMicros : await by(toId);
   return Math.max(to - from, 0);
 }
 
