@@ -110,7 +110,7 @@ function nodesOf(drafts: readonly ChargeDraft[], groupOf: readonly number[]): re
 }
 
 /** The outcome of an entry that is a charge by this developer. */
-export function chargeOutcomeOf(found: EntryRow, developerId: string): ChargeOutcome {
+export function chargeOutcomeOf(found: EntryRow<'charge'>, developerId: string): ChargeOutcome {
   switch (found.outcome) {
     case 'done':
     case 'replayed':
@@ -130,10 +130,7 @@ export function chargeOutcomeOf(found: EntryRow, developerId: string): ChargeOut
     case 'key_closed':
     case 'key_reused':
       return { kind: found.outcome };
-    case 'exceeds_hold':
-    case 'hold_closed':
-    case 'unknown_hold':
     case 'owing':
-      throw new Error(`a charge came out as ${found.outcome}`);
+      throw new Error('a debt was not repaid');
   }
 }
