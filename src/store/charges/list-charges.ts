@@ -48,7 +48,7 @@ export type StoredCharge = Static<typeof StoredCharge>;
 
 const chargeRow = row(StoredCharge);
 const ledgerRow = row(Type.Object({ ledger: Type.Integer() }));
-const sumRow = row(Type.Object({ sum: Type.Integer() }));
+const sumRow = row(Type.Object({ sumMicros: micros }));
 const stretchRow = row(Type.Object({ from: Type.String(), to: Type.String() }));
 
 const storedCharge = sql.fragment`
@@ -164,9 +164,9 @@ async function sumRefunds(
   connection: Connection,
   { ledger, consumerId }: ConsumerRef,
   filter: ChargeFilter,
-): Promise<number> {
+): Promise<Micros> {
   return connection.oneFirst(sql.type(sumRow)`
-    select coalesce(sum(amount_micros), 0)::int8 as sum from farebox.charge_refunds
+    select coalesce(sum(amount_micros), 0)::int8 as "sumMicros" from farebox.charge_refunds
     where ledger = ${ledger} and consumer_id = ${consumerId} and ${matching(filter)}
   `);
 }

@@ -2,7 +2,7 @@
  * Charges: the two statements that make them. Everything that decides about money is in migrations/functions
  * (post_fitting_charges.sql, post_charges.sql); this file adds up and passes arrays. list-charges.ts reads charges.
  */
-import { asMicros, type Micros } from '../../domain/money.ts';
+import type { Micros } from '../../domain/money.ts';
 import { int2Array, int4Array, int8Array, textArray, uuidArray } from './binary-arrays.ts';
 import {
   identityColumns,
@@ -53,8 +53,8 @@ interface OutcomeRow {
   readonly ord: number;
   readonly outcome: 'posted' | 'replayed' | 'insufficient' | 'key_reused';
   readonly charge_id: string;
-  readonly amount: number;
-  readonly balance: number;
+  readonly amount: Micros;
+  readonly balance: Micros;
   readonly signed_by: number;
 }
 
@@ -99,15 +99,15 @@ export function posted(
   receiptKey: number,
 ): (ChargeOutcome | undefined)[] {
   return drafts.map(({ id, amountMicros }, index) => {
-    const balance = balances[index] ?? null;
-    return balance === null
+    const balanceMicros = balances[index] ?? null;
+    return balanceMicros === null
       ? undefined
-      : { kind: 'posted', id, amountMicros, balanceMicros: asMicros(balance), receiptKey };
+      : { kind: 'posted', id, amountMicros, balanceMicros, receiptKey };
   });
 }
 
 export interface Fitting {
-  readonly balances: readonly (number | null)[];
+  readonly balances: readonly (Micros | null)[];
 }
 
 interface Group {
@@ -196,13 +196,7 @@ export async function findChargeByKey(
   if (!found) return null;
   const { isSame, id, amountMicros, balanceMicros, receiptKey } = found;
   if (!isSame) return { kind: 'key_reused' };
-  return {
-    kind: 'replayed',
-    id,
-    amountMicros: asMicros(amountMicros),
-    balanceMicros: asMicros(balanceMicros),
-    receiptKey,
-  };
+  return { kind: 'replayed', id, amountMicros, balanceMicros, receiptKey };
 }
 
 /** The arguments about the charges that all statements share. */
@@ -228,12 +222,12 @@ function outcomeOf(found: OutcomeRow): ChargeOutcome {
       return {
         kind: found.outcome,
         id: found.charge_id,
-        amountMicros: asMicros(found.amount),
-        balanceMicros: asMicros(found.balance),
+        amountMicros: found.amount,
+        balanceMicros: found.balance,
         receiptKey: found.signed_by,
       };
     case 'insufficient':
-      return { kind: 'insufficient', balanceMicros: asMicros(found.balance) };
+      return { kind: 'insufficient', balanceMicros: found.balance };
     case 'key_reused':
       return { kind: 'key_reused' };
   }

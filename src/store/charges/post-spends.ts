@@ -3,7 +3,6 @@
  * another one decides the rest. Everything that decides about money is in migrations/functions
  * (post_fitting_spends.sql, post_entries.sql).
  */
-import { asMicros } from '../../domain/money.ts';
 import { approvalRequired, limitReached } from '../budgets/budget.ts';
 import { sql, unchecked, type Connection } from '../database.ts';
 import { decideEntries, type EntryRow } from '../holds/decide-entries.ts';
@@ -117,12 +116,12 @@ export function chargeOutcomeOf(found: EntryRow<'charge'>, developerId: string):
       return {
         kind: found.outcome === 'done' ? 'posted' : 'replayed',
         id: found.charge_id,
-        amountMicros: asMicros(found.amount),
-        balanceMicros: asMicros(found.balance),
+        amountMicros: found.amount,
+        balanceMicros: found.balance,
         receiptKey: found.signed_by,
       };
     case 'insufficient':
-      return { kind: 'insufficient', balanceMicros: asMicros(found.balance) };
+      return { kind: 'insufficient', balanceMicros: found.balance };
     case 'limit_reached':
       return limitReached(found);
     case 'approval_required':

@@ -57,7 +57,7 @@ export interface DeveloperStatement {
 
 const movementRow = row(StatementMovement);
 const refundsRow = row(ToolDayRefunds);
-const sumRow = row(Type.Object({ sum: Type.Integer() }));
+const sumRow = row(Type.Object({ sumMicros: micros }));
 
 /** The tax of movements `m`. A refund and a dispute keep theirs: their shares can be calculated again later. */
 const TAX = sql.fragment`
@@ -78,7 +78,7 @@ export async function readConsumerStatement(
   const { fromMs, toMs } = month;
   const own = sql.fragment`ledger = ${consumer.ledger} and consumer_id = ${consumer.consumerId}`;
   const credited = await tx.oneFirst(sql.type(sumRow)`
-    select coalesce(sum(amount_micros), 0)::int8 as sum from farebox.movement_sums
+    select coalesce(sum(amount_micros), 0)::int8 as "sumMicros" from farebox.movement_sums
     where ${own} and month < (${timestampOf(fromMs)} at time zone 'UTC')::date
   `);
   const openingMicros = asMicros(credited - (await spentBefore(tx, consumer, fromMs)));
@@ -116,7 +116,7 @@ export async function readDeveloperStatement(
   // Computed backwards from the total: what precedes the month has more rows each year.
   const sumOf = (range: EarningsFilter) =>
     tx.oneFirst(sql.type(sumRow)`
-      select coalesce(sum(amount_micros), 0)::int8 as sum from (${earnedIn(developer, range)}) earned
+      select coalesce(sum(amount_micros), 0)::int8 as "sumMicros" from (${earnedIn(developer, range)}) earned
     `);
   const openingMicros = (await sumOf({})) - (await sumOf({ fromMs: month.fromMs }));
   const net = await readNetEarnings(tx, developer, month);

@@ -5,6 +5,7 @@
  */
 import { OVER_MODES } from '../../domain/hold.ts';
 import { NIL_UUID } from '../../domain/ids.ts';
+import type { Micros } from '../../domain/money.ts';
 import type { LimitRow } from '../budgets/budget.ts';
 import { int2Array, int4Array, int8Array, textArray, uuidArray } from '../charges/binary-arrays.ts';
 import { identityColumns } from '../charges/identity.ts';
@@ -20,16 +21,16 @@ export interface EntryRow<Kind extends keyof Outcomes = keyof Outcomes> extends 
   readonly ord: number;
   readonly outcome: Exclude<Outcomes[Kind]['kind'], 'posted'> | 'done' | 'owing';
   readonly charge_id: string;
-  readonly amount: number;
-  readonly balance: number;
+  readonly amount: Micros;
+  readonly balance: Micros;
   readonly signed_by: number;
   readonly hold_id: string | null;
   readonly ledger: number;
   readonly consumer: string;
   readonly tool: string;
-  readonly hold_amount: number;
-  readonly captured: number;
-  readonly remaining: number;
+  readonly hold_amount: Micros;
+  readonly captured: Micros;
+  readonly remaining: Micros;
   readonly state: number;
   readonly placed_at: string;
   readonly expires_at: string;

@@ -1,5 +1,4 @@
 /** Changes holds. decide-entries.ts runs the statement, list-holds.ts reads holds. */
-import { asMicros } from '../../domain/money.ts';
 import { repayDebts } from '../balance/debts.ts';
 import { approvalRequired, limitReached } from '../budgets/budget.ts';
 import { identityValues, type Identity } from '../charges/identity.ts';
@@ -107,8 +106,8 @@ function holdOutcomeOf(entry: HoldEntry, found: EntryRow): HoldOutcome {
         kind: outcome,
         hold: shownHold(found),
         chargeId: found.charge_id,
-        amountMicros: asMicros(amount),
-        balanceMicros: asMicros(balance),
+        amountMicros: amount,
+        balanceMicros: balance,
         receiptKey: found.signed_by,
       };
     case 'insufficient':
@@ -116,15 +115,15 @@ function holdOutcomeOf(entry: HoldEntry, found: EntryRow): HoldOutcome {
         kind: outcome,
         // A hold that was not placed has no row that could name its consumer.
         consumerId: entry.kind === 'place' ? entry.consumerId : found.consumer,
-        balanceMicros: asMicros(balance),
-        requiredMicros: asMicros(amount),
+        balanceMicros: balance,
+        requiredMicros: amount,
       };
     case 'limit_reached':
       return limitReached(found);
     case 'approval_required':
       return approvalRequired(found, entry.developerId);
     case 'exceeds_hold':
-      return { kind: outcome, remainingMicros: asMicros(amount) };
+      return { kind: outcome, remainingMicros: amount };
     case 'hold_closed':
       return { kind: outcome, hold: shownHold(found) };
     case 'key_closed':
