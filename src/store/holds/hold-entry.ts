@@ -66,7 +66,7 @@ interface KeyReused {
   readonly kind: 'key_reused';
 }
 
-/** What an entry of each kind can come to. A capture asks for no approval: its hold was placed without one, or with it. */
+/** What an entry of each kind can come to. A capture asks for no approval: its hold was placed. */
 export interface Outcomes {
   readonly place: DoneHold | Insufficient | LimitReached | ApprovalRequired | KeyClosed | KeyReused;
   readonly capture:
