@@ -138,10 +138,10 @@ async function payBySavedCard(
   const { stripe, database } = deps;
   // The top-up may have been accepted long before its card can be charged.
   const consent = await readConsent(database, topUp.consumerId);
-  if (consent.ceiling === null) {
+  if (consent.ceilingMicros === null) {
     return recordVerdict(deps, topUp, failedFor('consent_required'));
   }
-  if (consent.taken > consent.ceiling) {
+  if (consent.takenMicros > consent.ceilingMicros) {
     return recordVerdict(deps, topUp, failedFor('consent_ceiling_reached'));
   }
   if (topUp.automatic && (await isUnwanted(database, topUp, consent))) {
@@ -189,11 +189,13 @@ async function payBySavedCard(
 async function isUnwanted(
   database: Database,
   topUp: TopUp,
-  { takenAutomatically }: Consent,
+  { takenAutomaticallyMicros }: Consent,
 ): Promise<boolean> {
   const wanted = await findAutoTopUp(database, topUp);
   if (wanted === null || wanted.status === 'off') return true;
-  return topUp.amountMicros > wanted.amountMicros || takenAutomatically > wanted.ceilingMicros;
+  return (
+    topUp.amountMicros > wanted.amountMicros || takenAutomaticallyMicros > wanted.ceilingMicros
+  );
 }
 
 function failedFor(code: Parameters<typeof failureOf>[0]): Verdict {

@@ -104,9 +104,9 @@ async function signUp(databaseUrl: string) {
     database,
     Array.from({ length: CONSUMERS }, (_, n) => ({
       email: `bench+${n}@example.com`,
-      balance: BALANCE,
+      balanceMicros: BALANCE,
     })),
-    { keyPrefix: 'fare', ledgerCount: LEDGERS, consentCeiling: undefined },
+    { keyPrefix: 'fare', ledgerCount: LEDGERS, consentCeilingMicros: undefined },
   );
   await database.end();
   if (result.kind !== 'created') throw new Error('the addresses are taken');

@@ -102,9 +102,9 @@ async function registerAgents(databaseUrl: string): Promise<string> {
   try {
     const accounts = Array.from({ length: Math.ceil(AGENTS / AGENTS_MAX) }, (_, n) => ({
       email: `bench-${n}@example.com`,
-      balance: asMicros(0),
+      balanceMicros: asMicros(0),
     }));
-    const settings = { keyPrefix: 'fare', ledgerCount: 16, consentCeiling: undefined };
+    const settings = { keyPrefix: 'fare', ledgerCount: 16, consentCeilingMicros: undefined };
     const result = await createAccounts(database, accounts, settings);
     if (result.kind !== 'created' || !result.accounts[0]) throw new Error('no account was made');
     const { legacyKey } = result.accounts[0];

@@ -40,7 +40,7 @@ export interface LedgerConfig {
   readonly keyPrefix: string;
   readonly ledgerCount: number;
   /** The monthly amount (UTC) that a new account consents to have charged to its card. None with real money. */
-  readonly consentCeiling: Micros | undefined;
+  readonly consentCeilingMicros: Micros | undefined;
   readonly logLevel: string;
 }
 
@@ -199,7 +199,8 @@ export function readLedgerConfig(env: Environment): LedgerConfig {
     databaseUrl: databaseUrl(env),
     keyPrefix: keyPrefix(env['KEY_PREFIX'] ?? 'fare'),
     ledgerCount: integer(env, 'LEDGERS', 16, 1, 1024),
-    consentCeiling: ceiling === undefined ? undefined : dollars('DEFAULT_CONSENT_CEILING', ceiling),
+    consentCeilingMicros:
+      ceiling === undefined ? undefined : dollars('DEFAULT_CONSENT_CEILING', ceiling),
     logLevel: oneOf(env, 'LOG_LEVEL', 'info', LOG_LEVELS),
   });
 }

@@ -1,5 +1,5 @@
 /** Formats money and times. Amounts show all of their decimals: nothing is rounded. */
-import { MICROS_PER_DOLLAR } from '../../src/domain/money.ts';
+import { dollarsOf } from '../../src/domain/money.ts';
 import { topUpMaxOf } from '../../src/domain/top-up.ts';
 
 const DECIMALS_MAX = 6;
@@ -21,7 +21,7 @@ export function usd(dollars: number, decimals = decimalsOf(dollars)): string {
 
 /** In dollars: the most that a card can pay, or what leaves room for the tax. */
 export function payableMaxOf(isTaxed: boolean): number {
-  return topUpMaxOf(isTaxed) / MICROS_PER_DOLLAR;
+  return dollarsOf(topUpMaxOf(isTaxed));
 }
 const PAYABLE_MAX = payableMaxOf(false);
 

@@ -16,13 +16,12 @@ import {
 } from '../store/charges/post-charges.ts';
 import { postSpends } from '../store/charges/post-spends.ts';
 import type { Connection, Database } from '../store/database.ts';
-import type { ChargeEntry, LedgerEntry } from '../store/holds/decide-entries.ts';
-import type { HoldEntry, HoldOutcome } from '../store/holds/hold-entry.ts';
+import type { LedgerEntry } from '../store/holds/decide-entries.ts';
+import type { Outcomes } from '../store/holds/hold-entry.ts';
 import {
   findLockedHolds,
   postEntries,
   postFittingEntries,
-  type EntryOutcome,
 } from '../store/holds/post-hold-entries.ts';
 import type { Tracing } from '../tracing/tracing.ts';
 import { Batcher, type Batchable, type BatcherOptions, type Requester } from './batcher.ts';
@@ -69,20 +68,22 @@ const decideCharges: LedgerStatement<ChargeDraft, ChargeOutcome> = (
 export interface EntryBatcher {
   /** Entries that wait for a flush. */
   readonly waiting: number;
-  post(entry: HoldEntry, requester: Requester): Promise<HoldOutcome>;
-  post(entry: ChargeEntry, requester: Requester): Promise<ChargeOutcome>;
+  post<Entry extends LedgerEntry>(
+    entry: Entry,
+    requester: Requester,
+  ): Promise<Outcomes[Entry['kind']]>;
 }
 
 /** It has the limits of charges. */
 export function createEntryBatcher(deps: BatcherDeps): EntryBatcher {
-  const batcher = createLedgerBatcher<LedgerEntry, EntryOutcome>(deps, {
+  const batcher = createLedgerBatcher<LedgerEntry, Outcomes[LedgerEntry['kind']]>(deps, {
     spanName: 'flush holds',
     payerOf: (entry) => ('consumerId' in entry ? entry.consumerId : entry.holdId),
     execute: postFittingEntries,
     decide: postEntries,
     findLocked,
   });
-  return batcher as unknown as EntryBatcher;
+  return batcher as EntryBatcher;
 }
 
 async function findLocked(

@@ -10,7 +10,7 @@ import { nameOf, ToolNames } from './tool-names.ts';
 
 interface KnownTool {
   /** Undefined: the tool has no price, so a charge must state its amount. */
-  readonly price: Micros | undefined;
+  readonly priceMicros: Micros | undefined;
   readonly isArchived: boolean;
 }
 
@@ -64,9 +64,12 @@ export class ToolPrices {
   }
 }
 
-function priceFor({ price, isArchived }: KnownTool, stated: Micros | undefined): Micros | NoPrice {
+function priceFor(
+  { priceMicros, isArchived }: KnownTool,
+  stated: Micros | undefined,
+): Micros | NoPrice {
   if (stated !== undefined) return stated;
-  return isArchived ? 'tool_archived' : (price ?? 'amount_required');
+  return isArchived ? 'tool_archived' : (priceMicros ?? 'amount_required');
 }
 
 function parsed(text: string): ToolName {
@@ -79,7 +82,7 @@ function byName(tools: readonly PricedTool[]): Map<string, KnownTool> {
     tools.map((tool) => [
       nameOf(tool),
       {
-        price: tool.priceMicros ?? undefined,
+        priceMicros: tool.priceMicros ?? undefined,
         isArchived: tool.isArchived,
       },
     ]),

@@ -47,7 +47,7 @@ async function adjust(
     const result = await adjustBalance(database, account, { amountMicros, reason }, by);
     if (result.kind === 'insufficient_balance') {
       throw new CommandError(
-        `The balance is ${formatDollars(result.balance)} and cannot go below zero.`,
+        `The balance is ${formatDollars(result.balanceMicros)} and cannot go below zero.`,
       );
     }
     if (result.kind === 'too_much_credited') {
@@ -59,8 +59,8 @@ async function adjust(
     return {
       consumerId: wireId('consumer', account.consumerId),
       amount: dollarsOf(amountMicros),
-      balance: dollarsOf(result.balance),
-      debt: dollarsOf(result.debt),
+      balance: dollarsOf(result.balanceMicros),
+      debt: dollarsOf(result.debtMicros),
     };
   }).catch(ifLost(adviceOn(who, idempotencyKey)));
   print(adjusted, json);

@@ -1,7 +1,7 @@
 /** `farebox account list` and `farebox account show`: accounts and what they have. For operators. */
 import type { Command } from 'commander';
 import { uuidOf, wireId } from '../domain/ids.ts';
-import { asMicros, dollarsOf } from '../domain/money.ts';
+import { dollarsOf } from '../domain/money.ts';
 import { listKeys } from '../store/accounts/api-keys.ts';
 import { listAccounts, type ListedAccount } from '../store/accounts/list-accounts.ts';
 import { getBooks } from '../store/balance/account-books.ts';
@@ -63,7 +63,7 @@ function listed(account: ListedAccount) {
 async function show(who: string, { json, dataDir }: Common): Promise<void> {
   const shown = await withDatabase(dataDir, async (database) => {
     const account = await getAccount(database, who);
-    const { balance, debt, spent, refunded } = await getCounters(database, account);
+    const counters = await getCounters(database, account);
     const books = await getBooks(database, account);
     const autoTopUp = await findAutoTopUp(database, account);
     const keys = await listKeys(database, account.id);
@@ -73,13 +73,13 @@ async function show(who: string, { json, dataDir }: Common): Promise<void> {
       email: account.email,
       consumerId: wireId('consumer', account.consumerId),
       developerId: wireId('developer', account.developerId),
-      balance: dollarsOf(balance),
+      balance: dollarsOf(counters.balanceMicros),
       heldByHolds: dollarsOf(books.heldByHoldsMicros),
       heldByDisputes: dollarsOf(books.heldByDisputesMicros),
-      debt: dollarsOf(debt),
-      spent: dollarsOf(spent),
-      refunded: dollarsOf(refunded),
-      consentCeiling: ceiling === null ? null : dollarsOf(asMicros(ceiling)),
+      debt: dollarsOf(counters.debtMicros),
+      spent: dollarsOf(counters.spentMicros),
+      refunded: dollarsOf(counters.refundedMicros),
+      consentCeiling: ceiling === null ? null : dollarsOf(ceiling),
       autoTopUp: autoTopUp?.status ?? 'off',
       keys: keys.filter(({ revokedAt, expiresAt }) => !revokedAt && !isPast(expiresAt)).length,
     };

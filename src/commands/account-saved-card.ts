@@ -55,7 +55,7 @@ async function consent(who: string, { ceiling, json, dataDir }: ConsentOptions):
   const shown = await withDatabase(dataDir, async (database) => {
     const { consumerId } = await getAccount(database, who);
     await changeConsent(database, consumerId, {
-      ceiling: ceiling === 0 ? null : ceiling,
+      ceilingMicros: ceiling === 0 ? null : ceiling,
       givenBy: 'operator',
     });
     return {

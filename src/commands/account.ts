@@ -88,7 +88,7 @@ async function create(options: CreateOptions): Promise<void> {
   const result = await withDatabase(dataDir, (database, config) =>
     createAccounts(
       database,
-      emails.map((address) => ({ email: address, balance })),
+      emails.map((address) => ({ email: address, balanceMicros: balance })),
       config,
       { before: refuseMore, committed: printNew },
     ),

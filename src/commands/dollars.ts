@@ -14,7 +14,7 @@ export const parseDollars = upTo(MANUAL_MICROS_MAX, '$10,000,000');
 /** A limit of the saved card, which the API and the console accept too. */
 export const parseCardLimit = upTo(TOP_UP_MICROS_MAX, '$999,999.99');
 
-function upTo(max: number, maxText: string) {
+function upTo(max: Micros, maxText: string) {
   return (text: string): Micros => {
     const micros = microsOfDollars(text);
     if (micros !== undefined && micros >= 0 && micros <= max) return micros;

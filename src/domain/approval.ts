@@ -72,9 +72,10 @@ export function canAnswer(code: AskableCode, answer: AnswerKind): boolean {
 /** The top-up that lets the balance cover the call: in whole cents, and at least the smallest amount that can be paid. */
 export function shortfallOf({
   amountMicros,
-  balance,
-  debt,
-}: Readonly<Record<'amountMicros' | 'balance' | 'debt', Micros>>): Micros {
-  const cents = Math.ceil((amountMicros + debt - balance) / MICROS_PER_CENT) * MICROS_PER_CENT;
+  balanceMicros,
+  debtMicros,
+}: Readonly<Record<'amountMicros' | 'balanceMicros' | 'debtMicros', Micros>>): Micros {
+  const missing = amountMicros + debtMicros - balanceMicros;
+  const cents = Math.ceil(missing / MICROS_PER_CENT) * MICROS_PER_CENT;
   return asMicros(Math.max(cents, TOP_UP_MICROS_MIN));
 }

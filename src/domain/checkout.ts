@@ -1,8 +1,8 @@
 /** The hosted checkout: its smallest amount, and when it expires. */
-import { MICROS_PER_DOLLAR } from './money.ts';
+import { asMicros, MICROS_PER_DOLLAR } from './money.ts';
 
 /** $5.00 (specification section 8). */
-export const CHECKOUT_MICROS_MIN = 5 * MICROS_PER_DOLLAR;
+export const CHECKOUT_MICROS_MIN = asMicros(5 * MICROS_PER_DOLLAR);
 
 /** How long it can be paid, `CHECKOUT_MINUTES`: Stripe allows 30 minutes to 24 hours. */
 export const CHECKOUT_MINUTES_MIN = 30;

@@ -4,17 +4,21 @@
  * micro-dollar is refused.
  */
 declare const micros: unique symbol;
+declare const dollars: unique symbol;
 
 /** Micro-dollars: a safe integer. */
 export type Micros = number & { readonly [micros]: true };
+
+/** Dollars in a reply. Their brand keeps micro-dollars, a million times too large, out of it. */
+export type Dollars = number & { readonly [dollars]: true };
 
 export const MICROS_PER_DOLLAR = 1_000_000;
 export const MICROS_PER_CENT = 10_000;
 
 /** A charge or price: at most $1,000,000. */
-export const CHARGE_MICROS_MAX = 1_000_000 * MICROS_PER_DOLLAR;
+export const CHARGE_MICROS_MAX = asMicros(1_000_000 * MICROS_PER_DOLLAR);
 /** A manual credit or adjustment: at most $10,000,000 at a time. */
-export const MANUAL_MICROS_MAX = 10_000_000 * MICROS_PER_DOLLAR;
+export const MANUAL_MICROS_MAX = asMicros(10_000_000 * MICROS_PER_DOLLAR);
 
 /** The largest amount that can be counted exactly, as text: 2^53 - 1 micro-dollars. */
 export const LARGEST_AMOUNT = '$9,007,199,254.740991';
@@ -50,8 +54,8 @@ export function isChargeable(amount: Micros): boolean {
 }
 
 /** Micros to dollars. Up to $4,294,967,296, `microsOfDollars` turns the number back into the same micros. */
-export function dollarsOf(value: Micros): number {
-  return value / MICROS_PER_DOLLAR;
+export function dollarsOf(value: Micros): Dollars {
+  return (value / MICROS_PER_DOLLAR) as Dollars;
 }
 
 /**

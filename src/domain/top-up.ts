@@ -48,13 +48,13 @@ export type CardFailureCode =
   | 'payment_failed';
 
 /** A top-up through Stripe, which accepts $0.50 to $999,999.99. */
-export const TOP_UP_MICROS_MIN = 500_000;
-export const TOP_UP_MICROS_MAX = 999_999_990_000;
+export const TOP_UP_MICROS_MIN = asMicros(500_000);
+export const TOP_UP_MICROS_MAX = asMicros(999_999_990_000);
 /** With tax on: leaves room for a third on top, which is more than any country's tax. */
-const TAXED_TOP_UP_MICROS_MAX = 750_000_000_000;
+const TAXED_TOP_UP_MICROS_MAX = asMicros(750_000_000_000);
 
 export function topUpMaxOf(isTaxed: boolean): Micros {
-  return asMicros(isTaxed ? TAXED_TOP_UP_MICROS_MAX : TOP_UP_MICROS_MAX);
+  return isTaxed ? TAXED_TOP_UP_MICROS_MAX : TOP_UP_MICROS_MAX;
 }
 
 /** The page where the cardholder confirms a direct top-up at the bank; `topUpId` is a UUID. */

@@ -118,13 +118,16 @@ export class EarningsWatch {
   }
 }
 
-const NOTHING = { total: asMicros(0), today: asMicros(0), charges: 0 };
+const NOTHING = { totalMicros: asMicros(0), todayMicros: asMicros(0), charges: 0 };
 
-function textOf({ developerId }: KeyOwner, { total, today, charges }: LiveTotals): string {
+function textOf(
+  { developerId }: KeyOwner,
+  { totalMicros, todayMicros, charges }: LiveTotals,
+): string {
   return JSON.stringify({
     developerId: wireId('developer', developerId),
-    totalEarnings: dollarsOf(total),
-    todayEarnings: dollarsOf(today),
+    totalEarnings: dollarsOf(totalMicros),
+    todayEarnings: dollarsOf(todayMicros),
     charges,
   } satisfies LiveEarnings);
 }

@@ -6,6 +6,7 @@ import {
   Closed,
   Dollars,
   DollarsAskedOrNull,
+  DollarsOrNull,
   Id,
   pageMarks,
   TimeBound,
@@ -69,10 +70,9 @@ export const LowBalanceBody = Closed({
 export type LowBalanceBody = Static<typeof LowBalanceBody>;
 
 export const LowBalanceReply = Closed({
-  threshold: Type.Union([Type.Number(), Type.Null()], {
-    description:
-      'A charge or hold that leaves less than this, in dollars, makes a `balance.low` event. Null: no event.',
-    examples: [5],
-  }),
+  threshold: DollarsOrNull(
+    'A charge or hold that leaves less than this, in dollars, makes a `balance.low` event. Null: no event.',
+    5,
+  ),
 });
 export type LowBalanceReply = Static<typeof LowBalanceReply>;

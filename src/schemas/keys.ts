@@ -4,6 +4,7 @@ import { MODES } from '../domain/mode.ts';
 import {
   Closed,
   DollarsAskedOrNull,
+  DollarsOrNull,
   Id,
   OrNull,
   PrintableText,
@@ -94,11 +95,10 @@ export type AccountKeysBody = Static<typeof AccountKeysBody>;
 
 export const AccountKeysReply = Closed({
   charge: chargeable,
-  developerDayLimit: Type.Union([Type.Number(), Type.Null()], {
-    description:
-      'Dollars that one developer can charge to consumer keys of the account in a UTC day, or null.',
-    examples: [5],
-  }),
+  developerDayLimit: DollarsOrNull(
+    'Dollars that one developer can charge to consumer keys of the account in a UTC day, or null.',
+    5,
+  ),
 });
 export type AccountKeysReply = Static<typeof AccountKeysReply>;
 

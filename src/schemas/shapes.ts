@@ -8,6 +8,7 @@ import {
   type TStringOptions,
 } from 'typebox';
 import { idPattern, wireId, type IdKind } from '../domain/ids.ts';
+import type * as money from '../domain/money.ts';
 import { NESTING_MAX } from '../domain/nesting.ts';
 
 export const TOOL_NAME_MAX = 100;
@@ -18,7 +19,14 @@ export const Closed = <T extends TProperties>(properties: T, options: TObjectOpt
 
 /** Dollars as a JSON number, as in every reply. */
 export const Dollars = (description: string, example = 0.05) =>
-  Type.Number({ description, examples: [example] });
+  Type.Unsafe<money.Dollars>(Type.Number({ description, examples: [example] }));
+
+/** The same, or null. The description says what null means. */
+export const DollarsOrNull = (description: string, example: number) =>
+  Type.Union([Type.Unsafe<money.Dollars>(Type.Number()), Type.Null()], {
+    description,
+    examples: [example],
+  });
 
 /** Marks dollars in a request. A symbol, because JSON Schema and the OpenAPI document have no use for it. */
 export const IS_MONEY = Symbol('money');

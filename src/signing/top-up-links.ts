@@ -20,7 +20,7 @@ export interface TopUpLink {
   readonly consumerId: string;
   /** The developer whose charge was refused; undefined when the consumer itself asked for the top-up. */
   readonly developerId: string | undefined;
-  readonly suggested: Micros;
+  readonly suggestedMicros: Micros;
   readonly expiresAtMs: number;
 }
 
@@ -63,7 +63,7 @@ export class TopUpLinks {
     return {
       consumerId: uuidOfBytes(fields, AT.consumer),
       developerId: developerId === NIL_UUID ? undefined : developerId,
-      suggested: microsOfCents(fields.readUInt32BE(AT.cents)),
+      suggestedMicros: microsOfCents(fields.readUInt32BE(AT.cents)),
       expiresAtMs: fields.readUInt32BE(AT.expiry) * 1_000,
     };
   }

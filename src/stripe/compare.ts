@@ -85,9 +85,9 @@ function compareReversals(
 
 /** The amount that a refund, dispute or fraud warning takes or holds; undefined if it takes nothing. */
 export function claimOf(topUpId: string, reported: ReportedReversal): Claim | undefined {
-  const { processorId, status, amountMicros } = reported;
+  const { processorId, status, grossMicros } = reported;
   if (CLAIMS[status] === 'nothing') return undefined;
-  return { topUpId, processorId, status, amountMicros, isDismissed: false };
+  return { topUpId, processorId, status, grossMicros, isDismissed: false };
 }
 
 /** Two undefined claims are the same: neither takes anything. */
@@ -95,7 +95,7 @@ export function isSameClaim(one: Claim | undefined, other: Claim | undefined): b
   return (
     one?.processorId === other?.processorId &&
     one?.status === other?.status &&
-    one?.amountMicros === other?.amountMicros
+    one?.grossMicros === other?.grossMicros
   );
 }
 
@@ -130,5 +130,5 @@ function keptOf(payments: readonly IntentFields[]): Micros {
 }
 
 function sumOf(claims: readonly Claim[]): Micros {
-  return asMicros(claims.reduce((sum, { amountMicros }) => sum + amountMicros, 0));
+  return asMicros(claims.reduce((sum, { grossMicros }) => sum + grossMicros, 0));
 }

@@ -166,7 +166,7 @@ function detailOfClaims(recorded: readonly Claim[], shown: readonly Claim[]): st
 function textOfOwn(own: readonly Claim[], others: readonly Claim[]): string {
   const texts = own
     .filter((claim) => !others.some((other) => isSameClaim(claim, other)))
-    .map(({ processorId, status, amountMicros }) => `${processorId} ${status} ${amountMicros}`);
+    .map(({ processorId, status, grossMicros }) => `${processorId} ${status} ${grossMicros}`);
   return texts.join(', ') || 'nothing';
 }
 

@@ -55,7 +55,7 @@ export function reportOfRefund(refund: Stripe.Refund): ReportedReversal {
   return {
     kind: 'refund',
     processorId: refund.id,
-    amountMicros: microsOf(refund),
+    grossMicros: microsOf(refund),
     // A pending refund counts as made: the money has left, and returns if the refund fails.
     status: refund.status === 'failed' || refund.status === 'canceled' ? 'failed' : 'made',
     refundId: uuidOf('topUpRefund', refund.metadata?.['refund_id'] ?? ''),
@@ -68,7 +68,7 @@ export function reportOfDispute(dispute: Stripe.Dispute): ReportedReversal {
   return {
     kind: 'dispute',
     processorId: dispute.id,
-    amountMicros: disputedMicros(dispute),
+    grossMicros: disputedMicros(dispute),
     status: statusOf(dispute),
   };
 }
@@ -82,13 +82,13 @@ export function reportOfWarning(warning: Stripe.Radar.EarlyFraudWarning): Report
   const { id } = warning;
   const charge = expandedChargeOf(warning);
   const isOpen = warning.actionable || !(charge.refunded || charge.disputed);
-  const amountMicros = microsOf({
+  const grossMicros = microsOf({
     id,
     amount: isOpen ? charge.amount - charge.amount_refunded : charge.amount,
     currency: charge.currency,
   });
-  if (amountMicros === 0) return [];
-  return [{ kind: 'warning', processorId: id, amountMicros, status: isOpen ? 'open' : 'won' }];
+  if (grossMicros === 0) return [];
+  return [{ kind: 'warning', processorId: id, grossMicros, status: isOpen ? 'open' : 'won' }];
 }
 
 /** An inquiry (`warning_…`) moves no money, so it counts as won. */

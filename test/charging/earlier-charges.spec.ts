@@ -11,6 +11,7 @@ import {
   CLOCK_JUMP_MS_MAX,
   IDEMPOTENCY_RETENTION_MS,
 } from '../../src/charging/limits.ts';
+import type { HoldEntry, HoldOutcome } from '../../src/store/holds/hold-entry.ts';
 import * as store from '../../src/store/holds/post-hold-entries.ts';
 import { newConsumers, newKey, RECEIPT_KEY } from '../support/charge-drafts.ts';
 import { placing } from '../support/hold-drafts.ts';
@@ -43,24 +44,20 @@ describe('the look-up of an earlier hold', () => {
     assert.ok(consumer);
     const nowMs = clock.checkedNowMs();
     const endsMs = nowMs - IDEMPOTENCY_RETENTION_MS;
+    const post = (entry: HoldEntry, atMs: number): Promise<(HoldOutcome | undefined)[]> =>
+      store.postFittingEntries(ledger.database, [entry], RECEIPT_KEY, replayWindow(atMs));
     const found: boolean[] = [];
     for (const leftMs of [LATER_MS / 2, LATER_MS, 600_000]) {
       const key = newKey();
       const id = idsAt(endsMs + leftMs)(0, consumer.consumerId, randomUUID());
       const entry = { ...placing(consumer, 1_000), ...key, id };
-      await store.postFittingEntries(ledger.database, [entry], RECEIPT_KEY, replayWindow(nowMs));
+      await post(entry, nowMs);
       const isFound = await earlier.hasHold(key);
       found.push(isFound);
       if (!isFound) continue;
       // This is what replayEntry sends.
       const again = { ...placing(consumer, 1), ...key };
-      const later = replayWindow(nowMs + LATER_MS);
-      const [outcome] = await store.postFittingEntries(
-        ledger.database,
-        [again],
-        RECEIPT_KEY,
-        later,
-      );
+      const [outcome] = await post(again, nowMs + LATER_MS);
       assert.equal(outcome?.kind, 'replayed');
     }
     assert.deepEqual(found, [false, false, true]);

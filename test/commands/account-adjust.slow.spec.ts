@@ -115,7 +115,7 @@ describe('farebox account adjust', () => {
       const refunded = await refundCharge(pool, {
         developerNumber: 1,
         chargeId: '01900000-0000-7000-8000-000000000002',
-        asked: null,
+        askedMicros: null,
         idempotencyKey: undefined,
       });
       assert.deepEqual(refunded, { kind: 'too_much_credited' });

@@ -198,7 +198,7 @@ describe('a command that loses its connection during the COMMIT', () => {
 
 /** As a command does, but with less patience. */
 function createSilently(): Promise<unknown> {
-  const account = { email: 'silent@example.com', balance: asMicros(0) };
+  const account = { email: 'silent@example.com', balanceMicros: asMicros(0) };
   return withDatabase(
     'nowhere',
     (database, config) => createAccounts(database, [account], config),

@@ -4,7 +4,11 @@ import { shortfallOf } from '../../src/domain/approval.ts';
 import { asMicros } from '../../src/domain/money.ts';
 
 const shortfall = (amount: number, balance: number, debt: number) =>
-  shortfallOf({ amountMicros: asMicros(amount), balance: asMicros(balance), debt: asMicros(debt) });
+  shortfallOf({
+    amountMicros: asMicros(amount),
+    balanceMicros: asMicros(balance),
+    debtMicros: asMicros(debt),
+  });
 
 describe('the shortfall of an approval', () => {
   it('is the amount and the debt less the balance, in whole cents', () => {

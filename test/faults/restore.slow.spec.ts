@@ -255,7 +255,7 @@ describe('a restored database', () => {
     const consumer = await harness.newConsumer();
     consumers[name] = consumer;
     await changeConsent(harness.database, consumer.consumerId, {
-      ceiling: asMicros(1_000_000_000),
+      ceilingMicros: asMicros(1_000_000_000),
       givenBy: 'operator',
     });
   }

@@ -1,11 +1,12 @@
 /** What checks the replies: the compiler for handlers, and the tests' own `call` for replies on the wire. */
 import assert from 'node:assert/strict';
+import { asMicros } from '../../src/domain/money.ts';
 import type { Reply } from '../../src/http/endpoint.ts';
 import { get } from '../../src/http/read-endpoints.ts';
 import { errorCodesOf } from '../../src/http/openapi/errors.ts';
 import { ENDPOINTS } from '../../src/http/routes.ts';
 import { IntentReply } from '../../src/schemas/agents.ts';
-import { BalanceReply } from '../../src/schemas/balance.ts';
+import { BalanceReply, type LowBalanceReply } from '../../src/schemas/balance.ts';
 import { FAILURE_CODES } from '../../src/stripe/verdict.ts';
 import { assertInContract } from '../support/contract.ts';
 
@@ -23,6 +24,11 @@ async function tooMuch(): Promise<Reply<IntentReply>> {
 async function tooLittle(): Promise<Reply<IntentReply>> {
   // @ts-expect-error a member is missing
   return { status: 200, body: {} };
+}
+
+async function inMicros(): Promise<Reply<LowBalanceReply>> {
+  // @ts-expect-error micro-dollars, a million times as much as dollars
+  return { status: 200, body: { threshold: asMicros(1) } };
 }
 
 async function created(): Promise<Reply<IntentReply, 201>> {
@@ -52,7 +58,8 @@ describe('a reply', () => {
 
   it('from a handler has the schema of its status, by the compiler', () => {
     assert.equal(rows().length, 3);
-    for (const handle of [whole, tooMuch, tooLittle]) assert.equal(typeof handle, 'function');
+    for (const handle of [whole, tooMuch, tooLittle, inMicros])
+      assert.equal(typeof handle, 'function');
   });
 
   it('with an extra or a missing member fails the test that receives it', () => {

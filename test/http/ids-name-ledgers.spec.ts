@@ -99,7 +99,7 @@ describe('the ids of what belongs to a consumer', () => {
     await payer.report(second, dispute(processorId('dp'), 20 * DOLLAR));
 
     await changeConsent(database, payer.consumerId, {
-      ceiling: asMicros(1_000 * DOLLAR),
+      ceilingMicros: asMicros(1_000 * DOLLAR),
       givenBy: 'operator',
     });
     await setAutoTopUp(database, payer, {

@@ -127,7 +127,10 @@ describe('the mail that automatic top-ups turned themselves off', () => {
 
   async function turnOn(payer: Payer): Promise<void> {
     const { database } = mails;
-    await changeConsent(database, payer.consumerId, { ceiling: HUNDRED, givenBy: 'operator' });
+    await changeConsent(database, payer.consumerId, {
+      ceilingMicros: HUNDRED,
+      givenBy: 'operator',
+    });
     await setAutoTopUp(database, payer, SETTINGS);
   }
 

@@ -133,7 +133,10 @@ describe('the mail about an automatic top-up that waits for its owner', () => {
     const payer = await newPayer(database);
     const [five, hundred] = [asMicros(5_000_000), asMicros(100_000_000)];
     await payer.topUp(five);
-    await changeConsent(database, payer.consumerId, { ceiling: hundred, givenBy: 'operator' });
+    await changeConsent(database, payer.consumerId, {
+      ceilingMicros: hundred,
+      givenBy: 'operator',
+    });
     const settings = { thresholdMicros: five, amountMicros: five, ceilingMicros: hundred };
     await setAutoTopUp(database, payer, settings);
     await payer.charge(1);

@@ -41,7 +41,7 @@ describe('a top-up link', () => {
   ];
   for (const [short, dollars] of SUGGESTED) {
     it(`suggests $${dollars} where ${short} micro-dollars are missing`, () => {
-      assert.equal((links.read(token(short))?.suggested ?? 0) / 1e6, dollars);
+      assert.equal((links.read(token(short))?.suggestedMicros ?? 0) / 1e6, dollars);
     });
   }
 

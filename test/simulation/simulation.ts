@@ -97,14 +97,14 @@ async function createActors(
   });
 }
 
-async function newAccounts(database: Database, name: string, count: number, balance: Micros) {
+async function newAccounts(database: Database, name: string, count: number, balanceMicros: Micros) {
   const result = await createAccounts(
     database,
     Array.from({ length: count }, (_, index) => ({
       email: `${name}-${index}@example.com`,
-      balance,
+      balanceMicros,
     })),
-    { keyPrefix: 'fare', ledgerCount: 16, consentCeiling: 1_000_000_000_000 as Micros },
+    { keyPrefix: 'fare', ledgerCount: 16, consentCeilingMicros: 1_000_000_000_000 as Micros },
   );
   assert.ok(result.kind === 'created');
   return result.accounts;

@@ -65,7 +65,7 @@ describe('changes at the same moment', () => {
   /** The take-up of a notice, which the relay has delivered before. */
   async function takeUpOne(): Promise<() => Promise<void>> {
     await changeConsent(database, payer.consumerId, {
-      ceiling: asMicros(10_000 * DOLLAR),
+      ceilingMicros: asMicros(10_000 * DOLLAR),
       givenBy: 'operator',
     });
     await setAutoTopUp(database, payer, {
@@ -99,7 +99,7 @@ describe('changes at the same moment', () => {
     });
   const consent = () =>
     changeConsent(database, payer.consumerId, {
-      ceiling: asMicros(9_000 * DOLLAR),
+      ceilingMicros: asMicros(9_000 * DOLLAR),
       givenBy: 'operator',
     });
   const choose = () => chooseCard(database, payer, `pm_${randomUUID()}`);

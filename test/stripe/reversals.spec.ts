@@ -64,7 +64,7 @@ describe('at the processor', () => {
     const reported = reportOfDispute(
       dispute({ currency: 'eur', amount: 1_100, balance_transactions: [taken, returned] }),
     );
-    assert.equal(reported.amountMicros, 12_340_000);
+    assert.equal(reported.grossMicros, 12_340_000);
   });
 
   it('a dispute in another currency that took no dollars counts for all of its payment', () => {
@@ -72,12 +72,12 @@ describe('at the processor', () => {
     const taken = { amount: -1_100, currency: 'eur' } as Stripe.BalanceTransaction;
     for (const balance_transactions of [[], [taken]]) {
       const eur = dispute({ currency: 'eur', amount: 1_100, balance_transactions, charge });
-      assert.equal(reportOfDispute(eur).amountMicros, 10_000_000);
+      assert.equal(reportOfDispute(eur).grossMicros, 10_000_000);
     }
   });
 
   it('other amounts are dollars, and any other currency needs a person', () => {
-    assert.equal(reportOfRefund(refund({ amount: 1 })).amountMicros, 10_000);
+    assert.equal(reportOfRefund(refund({ amount: 1 })).grossMicros, 10_000);
     assert.throws(() => reportOfRefund(refund({ currency: 'eur' })), /usd expected, eur found/);
     const charge = { id: 'ch_1', amount: 1_000, currency: 'eur' } as Stripe.Charge;
     const foreign = dispute({ currency: 'eur', charge });

@@ -26,7 +26,7 @@ export async function createAccount(
   return createTestAccount(config.databaseUrl, balanceDollars, config);
 }
 
-const DEFAULTS = { keyPrefix: 'fare', ledgerCount: 16, consentCeiling: undefined };
+const DEFAULTS = { keyPrefix: 'fare', ledgerCount: 16, consentCeilingMicros: undefined };
 
 export async function createTestAccount(
   databaseUrl: string,
@@ -43,10 +43,10 @@ export async function createTestAccounts(
   balanceDollars: number,
   settings: Parameters<typeof createAccounts>[2] = DEFAULTS,
 ): Promise<TestAccount[]> {
-  const balance = asMicros(microsOfDollars(balanceDollars) ?? Number.NaN);
+  const balanceMicros = asMicros(microsOfDollars(balanceDollars) ?? Number.NaN);
   const requested = Array.from({ length: count }, () => ({
     email: `${randomUUID()}@example.com`,
-    balance,
+    balanceMicros,
   }));
   const result = await createAccounts(await keptPool(databaseUrl), requested, settings);
   if (result.kind !== 'created') throw new Error(`${result.email} is taken`);

@@ -64,7 +64,7 @@ function autoTopUpsIn(database: Database) {
     const payer = await newPayer(database);
     await payer.topUp(15 * DOLLAR);
     await changeConsent(database, payer.consumerId, {
-      ceiling: asMicros(1_000 * DOLLAR),
+      ceilingMicros: asMicros(1_000 * DOLLAR),
       givenBy: 'operator',
     });
     await setAutoTopUp(database, payer, settings);

@@ -212,16 +212,18 @@ async function shownTo(tx: Connection, developer: Party, todayMs: number): Promi
   const topUps = await listAttributedTopUps(tx, who, { limit: 1_000 });
   const series = async (interval: 'hour' | 'day') =>
     (await listEarnings(tx, who, {}, interval)).map(
-      ({ beginsMs, earnings, charges }) => [beginsMs, earnings, charges] as const,
+      ({ beginsMs, earningsMicros, charges }) => [beginsMs, earningsMicros, charges] as const,
     );
   return {
-    byTool: new Map(byTool.map(({ tool, earnings, today }) => [tool, [earnings, today]])),
+    byTool: new Map(
+      byTool.map(({ tool, earningsMicros, todayMicros }) => [tool, [earningsMicros, todayMicros]]),
+    ),
     tools: new Map(
       tools
         .filter(({ totalCharges }) => totalCharges > 0)
         .map((tool) => [tool.name, [tool.totalRevenueMicros, tool.totalCharges]]),
     ),
-    aroundMidnight: ranged.reduce((total, { earnings }) => total + (earnings ?? 0), 0),
+    aroundMidnight: ranged.reduce((total, { earningsMicros }) => total + (earningsMicros ?? 0), 0),
     hours: await series('hour'),
     days: await series('day'),
     topUps: topUps.map(({ id, chargedMicros, charges }) => [id, chargedMicros, charges] as const),

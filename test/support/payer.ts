@@ -46,8 +46,8 @@ const kindRow = row(Type.Object({ kind: Type.String(), amount: Type.Integer() })
 export async function newPayer(database: Database): Promise<Payer> {
   const result = await createAccounts(
     database,
-    [{ email: `${randomUUID()}@example.com`, balance: asMicros(0) }],
-    { keyPrefix: 'fare', ledgerCount: 16, consentCeiling: undefined },
+    [{ email: `${randomUUID()}@example.com`, balanceMicros: asMicros(0) }],
+    { keyPrefix: 'fare', ledgerCount: 16, consentCeilingMicros: undefined },
   );
   assert.ok(result.kind === 'created');
   const { accountId, consumerId } = result.accounts[0]!;
@@ -121,27 +121,27 @@ export function payerOf(database: Database, consumer: Consumer) {
 
 export function refund(
   processorId: string,
-  amountMicros: number,
+  grossMicros: number,
   status: 'made' | 'failed' = 'made',
   refundId?: string,
 ): ReportedReversal {
-  return { kind: 'refund', processorId, amountMicros: amountMicros as Micros, status, refundId };
+  return { kind: 'refund', processorId, grossMicros: grossMicros as Micros, status, refundId };
 }
 
 export function dispute(
   processorId: string,
-  amountMicros: number,
+  grossMicros: number,
   status: 'open' | 'won' | 'lost' = 'open',
 ): ReportedReversal {
-  return { kind: 'dispute', processorId, amountMicros: amountMicros as Micros, status };
+  return { kind: 'dispute', processorId, grossMicros: grossMicros as Micros, status };
 }
 
 export function warning(
   processorId: string,
-  amountMicros: number,
+  grossMicros: number,
   status: 'open' | 'won' = 'open',
 ): ReportedReversal {
-  return { kind: 'warning', processorId, amountMicros: amountMicros as Micros, status };
+  return { kind: 'warning', processorId, grossMicros: grossMicros as Micros, status };
 }
 
 /** `re_…`, `dp_…` or `issfr_…` that no other test has. */

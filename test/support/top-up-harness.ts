@@ -141,7 +141,7 @@ export async function openTopUpHarness(
       accounts += 1;
       const result = await createAccounts(
         database,
-        [{ email: `consumer-${accounts}@example.com`, balance: 0 as Micros }],
+        [{ email: `consumer-${accounts}@example.com`, balanceMicros: 0 as Micros }],
         config,
       );
       if (result.kind !== 'created') throw new Error(result.kind);

@@ -23,8 +23,8 @@ const UNITS: Readonly<Record<string, number>> = {
 const MICROS = 1_000_000;
 /** Figures that are not ours to choose. */
 const SET_ELSEWHERE = ['the system', 'the owner'];
-/** A number or a product of numbers. */
-const PRODUCT = String.raw`([\d_]+(?: \* (?:[\d_]+|MICROS_PER_DOLLAR))*)`;
+/** A number or a product of numbers, also of micro-dollars. */
+const PRODUCT = String.raw`(?:asMicros\()?([\d_]+(?: \* (?:[\d_]+|MICROS_PER_DOLLAR))*)`;
 
 describe('docs/limits.md', () => {
   const rows = read('docs/limits.md')

@@ -249,8 +249,8 @@ function Shortfall({
       {({ balance: available, debt }) => {
         const missing = shortfallOf({
           amountMicros: microsOf(amount),
-          balance: microsOf(available),
-          debt: microsOf(debt),
+          balanceMicros: microsOf(available),
+          debtMicros: microsOf(debt),
         });
         const shortfall = asked ?? dollarsOf(missing);
         return children(shortfall, `${usd(shortfall)}${isTaxed ? ' plus tax' : ''}`);

@@ -81,9 +81,11 @@ function Books({ account }: { readonly account: OperatorAccount }) {
       ({ kind, count, amount }) =>
         [`${KINDS[kind] ?? movementText(kind)} (${count})`, amount] as const,
     ),
-    ['Charges', -spent],
-    [`Open holds (${openHolds})`, -heldByHolds],
-    ...(heldByDisputes > 0 ? [['Open disputes and fraud warnings', -heldByDisputes] as const] : []),
+    ['Charges', 0 - spent],
+    [`Open holds (${openHolds})`, 0 - heldByHolds],
+    ...(heldByDisputes > 0
+      ? [['Open disputes and fraud warnings', 0 - heldByDisputes] as const]
+      : []),
   ];
   const decimals = decimalsOfAll([...lines.map(([, amount]) => amount), balance, credited]);
   return (

@@ -108,7 +108,7 @@ function linesOf(statement: ConsumerStatement | DeveloperStatement): Line[] {
       ...statement.charges.map(({ tool, charges, amount }) => ({
         key: `tool-${tool}`,
         what: named(tool, plural(charges, 'charge')),
-        amount: -amount,
+        amount: 0 - amount,
       })),
       { key: 'closing', what: 'Closing balance', amount: statement.closingBalance },
     ];
@@ -123,7 +123,7 @@ function linesOf(statement: ConsumerStatement | DeveloperStatement): Line[] {
     ...statement.refunds.map(({ day, tool, refunds, amount }) => ({
       key: `refund-${day}-${tool}`,
       what: named(tool, utcDate(day), plural(refunds, 'refund')),
-      amount: -amount,
+      amount: 0 - amount,
     })),
     { key: 'closing', what: 'Earned in total', amount: statement.closingEarnings },
   ];

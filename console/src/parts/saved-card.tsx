@@ -2,10 +2,12 @@
 import { Badge, Button, Checkbox, Group, SimpleGrid, Stack, Text } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import type {
-  AutoTopUpFailureCode,
-  SuspectReason,
-  WaitReason,
+import { dollarsOf } from '../../../src/domain/money.ts';
+import {
+  TOP_UP_MICROS_MIN,
+  type AutoTopUpFailureCode,
+  type SuspectReason,
+  type WaitReason,
 } from '../../../src/domain/top-up.ts';
 import type { Cards, CardSetup, Consent } from '../answers.ts';
 import { read, write } from '../api.ts';
@@ -20,7 +22,7 @@ import { Failed, Loaded } from './states.tsx';
 import { Money } from './values.tsx';
 
 /** In dollars: the least that a card can pay, and the least balance that can be missing. */
-const PAYMENT_MIN = 0.5;
+const PAYMENT_MIN = dollarsOf(TOP_UP_MICROS_MIN);
 const THRESHOLD_MIN = 0.01;
 /** In pixels: the line of one card, which has small buttons. */
 const CARD_HEIGHT = 26;
@@ -362,8 +364,6 @@ function AutoPart({ consent }: { readonly consent: Consent }) {
   );
 }
 
-type AutoTopUp = NonNullable<Consent['autoTopUp']>;
-
 function areOn(autoTopUp: Consent['autoTopUp']): boolean {
   return autoTopUp !== null && autoTopUp.status !== 'off';
 }
@@ -373,7 +373,7 @@ function settingsOf({
   threshold,
   amount,
   ceiling,
-}: Pick<AutoTopUp, 'threshold' | 'amount' | 'ceiling'>) {
+}: Readonly<Record<'threshold' | 'amount' | 'ceiling', number>>) {
   return { threshold: String(threshold), amount: String(amount), ceiling: String(ceiling) };
 }
 

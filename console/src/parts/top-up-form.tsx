@@ -4,7 +4,7 @@ import { useDebouncedValue } from '@mantine/hooks';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { CHECKOUT_MICROS_MIN } from '../../../src/domain/checkout.ts';
-import { MICROS_PER_DOLLAR } from '../../../src/domain/money.ts';
+import { dollarsOf } from '../../../src/domain/money.ts';
 import type { Checkout, PaidTopUp, Quote } from '../answers.ts';
 import { ApiFailure, read, sendPatiently, write } from '../api.ts';
 import { isPayable, payableHint, payableMaxOf, statusText, usd } from '../format.ts';
@@ -17,7 +17,7 @@ import { useSession } from './shell.tsx';
 import { Failed, Loading } from './states.tsx';
 
 const AMOUNTS = [10, 25, 50, 100];
-const DOLLARS_MIN = CHECKOUT_MICROS_MIN / MICROS_PER_DOLLAR;
+const DOLLARS_MIN = dollarsOf(CHECKOUT_MICROS_MIN);
 /** Longer than the time between two keystrokes, so that the processor calculates the tax once, not after each digit. */
 const TYPING_MS = 300;
 const NO_PAGE = 'The payment page is not ready yet. Try again in a moment.';
@@ -25,7 +25,7 @@ const NO_PAGE = 'The payment page is not ready yet. Try again in a moment.';
 interface Paid {
   /** The page to go to. */
   readonly sessionUrl?: string;
-  readonly topUp?: Pick<PaidTopUp, 'amount' | 'status'>;
+  readonly topUp?: { readonly amount: number; readonly status: PaidTopUp['status'] };
   /** Whether an earlier request, whose answer was lost, made the top-up. */
   readonly isEarlier?: boolean;
 }

@@ -9,6 +9,12 @@ import { exampleOf } from './examples.ts';
 
 type Data<Type extends EventType> = Static<(typeof EVENT_DATA)[Type]>;
 
+/** Dollars as a plain number. */
+type Plain<Member> = Member extends number ? number : Member;
+type Decided<Type extends EventType> = {
+  readonly [Name in keyof Data<Type>]?: Plain<Data<Type>[Name]>;
+};
+
 export interface ExampleEvent {
   readonly type: EventType;
   readonly timestamp: string;
@@ -21,7 +27,7 @@ const AFTER = '2026-11-22T09:16:13.669Z';
 
 const credited = { createdAt: BEFORE, completedAt: BEFORE };
 
-const DECIDED: { readonly [Type in EventType]?: Partial<Data<Type>> } = {
+const DECIDED: { readonly [Type in EventType]?: Decided<Type> } = {
   'top_up.completed': { status: 'completed', createdAt: BEFORE, completedAt: AT },
   'top_up.expired': { status: 'expired', createdAt: BEFORE },
   'top_up.failed': {

@@ -10,7 +10,7 @@ import { micros, nullable, row, sql, type Connection, type Transaction } from '.
 export interface NewAccount {
   readonly email: string;
   /** Recorded as a completed top-up with method `manual`; 0 for none. */
-  readonly balance: Micros;
+  readonly balanceMicros: Micros;
   /** False: the owner creates the keys in the console. */
   readonly hasKeys?: boolean;
 }
@@ -18,7 +18,7 @@ export interface NewAccount {
 export interface AccountDefaults {
   readonly keyPrefix: string;
   readonly ledgerCount: number;
-  readonly consentCeiling: Micros | undefined;
+  readonly consentCeilingMicros: Micros | undefined;
 }
 
 /** UUIDs, and the keys in plain text. This is the only time that Farebox has them; it stores their hashes. */
@@ -79,11 +79,11 @@ async function insertChunk(
   requested: readonly NewAccount[],
   defaults: AccountDefaults,
 ): Promise<CreatedAccount[]> {
-  const drafts = requested.map(({ email, balance, hasKeys = true }) => {
+  const drafts = requested.map(({ email, balanceMicros, hasKeys = true }) => {
     const consumerId = randomUUIDv7();
     return {
       email: email.toLowerCase(),
-      amountMicros: balance,
+      amountMicros: balanceMicros,
       hasKeys,
       ledger: ledgerOf(consumerId, defaults.ledgerCount),
       accountId: randomUUIDv7(),
@@ -94,11 +94,11 @@ async function insertChunk(
       legacyKey: newKey(defaults.keyPrefix, 'legacy', 'live'),
     };
   });
-  const ceiling = defaults.consentCeiling ?? null;
+  const ceilingMicros = defaults.consentCeilingMicros ?? null;
   await tx.query(sql.typeAlias('nothing')`
     insert into farebox.accounts
       (id, email, ledger, consumer_id, developer_id, consent_ceiling_micros)
-    select id, email, ledger, consumer_id, developer_id, ${ceiling}::int8
+    select id, email, ledger, consumer_id, developer_id, ${ceilingMicros}::int8
     from ${sql.unnest(
       drafts.map((d) => [d.accountId, d.email, d.ledger, d.consumerId, d.developerId]),
       ['uuid', 'text', 'int2', 'uuid', 'uuid'],

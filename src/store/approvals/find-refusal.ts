@@ -35,14 +35,16 @@ export async function findRefusing(
   connection: Connection,
   call: RefusedCall,
 ): Promise<Refusing | null> {
-  const { balance } = await getCounters(connection, call);
+  const { balanceMicros } = await getCounters(connection, call);
   const ofBalance: Refusing = {
     code: 'insufficient_balance',
     budget: null,
     scope: null,
     limitMicros: null,
   };
-  return (await findBudget(connection, call)) ?? (balance < call.amountMicros ? ofBalance : null);
+  return (
+    (await findBudget(connection, call)) ?? (balanceMicros < call.amountMicros ? ofBalance : null)
+  );
 }
 
 /** What the owner has already let this call pass comes last, because another one may refuse. */

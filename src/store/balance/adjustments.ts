@@ -36,10 +36,10 @@ export type AdjustResult =
       readonly kind: 'adjusted';
       /** It was made by an earlier request. */
       readonly isReplay: boolean;
-      readonly balance: Micros;
-      readonly debt: Micros;
+      readonly balanceMicros: Micros;
+      readonly debtMicros: Micros;
     }
-  | { readonly kind: 'insufficient_balance'; readonly balance: Micros }
+  | { readonly kind: 'insufficient_balance'; readonly balanceMicros: Micros }
   /** With all that was ever credited it would be more than can be counted. */
   | { readonly kind: 'too_much_credited' };
 
@@ -53,18 +53,25 @@ export async function adjustBalance(
   return database.transaction(async (tx) => {
     await record?.lock(tx);
     await lockConsumer(tx, consumer);
-    const { balance, debt } = await getCounters(tx, consumer);
+    const { balanceMicros, debtMicros } = await getCounters(tx, consumer);
     const known = await record?.find(tx);
-    if (known === 'same') return { kind: 'adjusted', isReplay: true, balance, debt };
+    if (known === 'same') {
+      return { kind: 'adjusted', isReplay: true, balanceMicros, debtMicros };
+    }
     if (known) return KEY_REUSED;
-    if (balance + amountMicros < 0) return { kind: 'insufficient_balance', balance };
+    if (balanceMicros + amountMicros < 0) return { kind: 'insufficient_balance', balanceMicros };
     if (!(await hasRoomFor(tx, consumer, amountMicros))) return { kind: 'too_much_credited' };
     const movement = { kind: 'adjustment', amountMicros: Math.abs(amountMicros), reason } as const;
     await (amountMicros > 0 ? addLot : cutLots)(tx, consumer, movement);
     await repayDebts(tx, [consumer]);
     await record?.write(tx);
     const after = await getCounters(tx, consumer);
-    return { kind: 'adjusted', isReplay: false, balance: after.balance, debt: after.debt };
+    return {
+      kind: 'adjusted',
+      isReplay: false,
+      balanceMicros: after.balanceMicros,
+      debtMicros: after.debtMicros,
+    };
   });
 }
 

@@ -1,7 +1,14 @@
 /** Consumers: the counters that a balance is read from. */
-import { Type } from 'typebox';
-import { asMicros, type Micros } from '../../domain/money.ts';
-import { type Connection, type Fragment, idRow, row, sql, type Transaction } from '../database.ts';
+import { Type, type Static } from 'typebox';
+import {
+  type Connection,
+  type Fragment,
+  idRow,
+  micros,
+  row,
+  sql,
+  type Transaction,
+} from '../database.ts';
 
 /** Identifies a consumer: the primary key of its row. */
 export interface ConsumerRef {
@@ -9,24 +16,17 @@ export interface ConsumerRef {
   readonly consumerId: string;
 }
 
-export interface Counters {
-  readonly balance: Micros;
+const Counters = Type.Object({
+  balanceMicros: micros,
   /** Still owed for refunds and disputes. The balance is 0 while this is positive. */
-  readonly debt: Micros;
+  debtMicros: micros,
   /** The sum of all its charges. */
-  readonly spent: Micros;
+  spentMicros: micros,
   /** The sum of all refunds of those charges. */
-  readonly refunded: Micros;
-}
+  refundedMicros: micros,
+});
 
-const countersRow = row(
-  Type.Object({
-    balance: Type.Integer(),
-    debt: Type.Integer(),
-    spent: Type.Integer(),
-    refunded: Type.Integer(),
-  }),
-);
+const countersRow = row(Counters);
 
 /**
  * What the consumer can spend, of a row that the statement names `consumers`. The SQL functions that charge and the
@@ -41,20 +41,14 @@ export function balanceOf(consumers: string): Fragment {
 export async function getCounters(
   connection: Connection,
   { ledger, consumerId }: ConsumerRef,
-): Promise<Counters> {
-  const found = await connection.one(sql.type(countersRow)`
-    select ${balanceOf('consumers')} as balance, spent_micros as spent,
-      refunded_micros as refunded,
+): Promise<Static<typeof Counters>> {
+  return connection.one(sql.type(countersRow)`
+    select ${balanceOf('consumers')} as "balanceMicros", spent_micros as "spentMicros",
+      refunded_micros as "refundedMicros",
       (select coalesce(sum(debt_micros), 0)::int8 from farebox.reversals
-        where ledger = ${ledger} and consumer_id = ${consumerId} and debt_micros > 0) as debt
+        where ledger = ${ledger} and consumer_id = ${consumerId} and debt_micros > 0) as "debtMicros"
     from farebox.consumers where ledger = ${ledger} and id = ${consumerId}
   `);
-  return {
-    balance: asMicros(found.balance),
-    debt: asMicros(found.debt),
-    spent: asMicros(found.spent),
-    refunded: asMicros(found.refunded),
-  };
 }
 
 /**

@@ -8,7 +8,7 @@ import { Type } from 'typebox';
 import type { MovementKind } from '../../domain/movement.ts';
 import type { ConsumerRef } from './consumers.ts';
 import { unspentLots } from './first-lot.ts';
-import { idRow, row, sql, type Transaction } from '../database.ts';
+import { idRow, micros, row, sql, type Transaction } from '../database.ts';
 
 /** A change of `credited`. `amountMicros` is positive in both directions. */
 export interface Movement {
@@ -24,7 +24,7 @@ export interface Movement {
 }
 
 const roomRow = row(Type.Object({ hasRoom: Type.Boolean() }));
-const cutRow = row(Type.Object({ cut: Type.Integer() }));
+const cutRow = row(Type.Object({ cutMicros: micros }));
 
 /** Amounts are exact up to here, and `consumers_credited_is_exact` lets nothing beyond it: 9 billion dollars. */
 const CREDITED_MICROS_MAX = Number.MAX_SAFE_INTEGER;
@@ -75,7 +75,7 @@ export async function cutLots(
   const { ledger, consumerId } = consumer;
   const { amountMicros, topUpId } = movement;
   await insertMovement(tx, consumer, movement, -amountMicros);
-  const cut = await tx.oneFirst(sql.type(cutRow)`
+  const cutMicros = await tx.oneFirst(sql.type(cutRow)`
     with unspent as (
       select *, top_up_id is not null and top_up_id is not distinct from ${topUpId ?? null}::uuid as is_own
       from ${unspentLots(consumer)} l
@@ -106,9 +106,11 @@ export async function cutLots(
       update farebox.consumers set credited_micros = credited_micros - ${amountMicros}::int8
       where ledger = ${ledger} and id = ${consumerId}
     )
-    select coalesce(sum(cut), 0)::int8 as cut from cuts
+    select coalesce(sum(cut), 0)::int8 as "cutMicros" from cuts
   `);
-  if (cut !== amountMicros) throw new Error(`lots have ${cut} of the ${amountMicros} to be taken`);
+  if (cutMicros !== amountMicros) {
+    throw new Error(`lots have ${cutMicros} of the ${amountMicros} to be taken`);
+  }
 }
 
 /**

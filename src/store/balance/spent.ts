@@ -12,7 +12,7 @@ import { uuidFloor } from '../../domain/ids.ts';
 import { asMicros, type Micros } from '../../domain/money.ts';
 import { readArchivedBefore, sumArchivedCharges } from '../charges/archived.ts';
 import type { ConsumerRef } from './consumers.ts';
-import { row, sql, timestampOf, type Connection } from '../database.ts';
+import { micros, row, sql, timestampOf, type Connection } from '../database.ts';
 import { idFloorOf } from '../database-ids.ts';
 
 /**
@@ -22,7 +22,7 @@ import { idFloorOf } from '../database-ids.ts';
  */
 export const DISORDER_MS_MAX = 86_400_000;
 
-const spentRow = row(Type.Object({ spent: Type.Integer() }));
+const spentRow = row(Type.Object({ spentMicros: micros }));
 const disorderRow = row(Type.Object({ isMuch: Type.Boolean() }));
 
 /** The sum of all charges with ids from before that time. In the archived time, it must be the beginning of a month. */
@@ -50,7 +50,7 @@ export async function spentBeforeEach(
   // After Postgres' clock was set back by hours, one time can take seconds, and a statement may take five.
   const isLong = unarchived.length > 1 && (await hasMuchDisorder(connection, consumer));
   const atOnce = isLong ? 1 : TIMES_OF_STATEMENT;
-  const found: number[] = [];
+  const found: Micros[] = [];
   for (let first = 0; first < unarchived.length; first += atOnce) {
     const times = unarchived.slice(first, first + atOnce);
     found.push(...(await findSpent(connection, consumer, times)));
@@ -60,7 +60,7 @@ export async function spentBeforeEach(
     spent.push(
       timeMs < archivedBeforeMs
         ? await sumArchivedCharges(connection, consumer, { timeMs })
-        : asMicros(found[unarchived.indexOf(timeMs)] ?? 0),
+        : (found[unarchived.indexOf(timeMs)] ?? asMicros(0)),
     );
   }
   return spent;
@@ -81,7 +81,7 @@ async function findSpent(
   connection: Connection,
   { ledger, consumerId }: ConsumerRef,
   timesMs: readonly number[],
-): Promise<readonly number[]> {
+): Promise<readonly Micros[]> {
   const own = sql.fragment`ledger = ${ledger} and consumer_id = ${consumerId}`;
   const times = timesMs.map(
     (timeMs, place) =>
@@ -118,7 +118,7 @@ async function findSpent(
       from farebox.archived_spending cross join lateral
         unnest(stretches * int8multirange(int8range(begins, null))) as after
       where ${own}
-    ), 0))::int8 as spent from later order by place
+    ), 0))::int8 as "spentMicros" from later order by place
   `);
-  return rows.map(({ spent }) => spent);
+  return rows.map(({ spentMicros }) => spentMicros);
 }

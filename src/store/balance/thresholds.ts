@@ -4,7 +4,7 @@
  * (arm_thresholds.sql).
  */
 import { Type } from 'typebox';
-import { asMicros, type Micros } from '../../domain/money.ts';
+import type { Micros } from '../../domain/money.ts';
 import { micros, row, sql, type Connection } from '../database.ts';
 import { balanceOf, lockConsumer, type ConsumerRef } from './consumers.ts';
 
@@ -15,11 +15,10 @@ export async function findLowBalance(
   connection: Connection,
   { ledger, consumerId }: ConsumerRef,
 ): Promise<Micros | null> {
-  const below = await connection.maybeOneFirst(sql.type(thresholdRow)`
+  return connection.maybeOneFirst(sql.type(thresholdRow)`
     select below_micros as below from farebox.thresholds
     where ledger = ${ledger} and consumer_id = ${consumerId} and purpose = 'low_balance'
   `);
-  return below === null ? null : asMicros(below);
 }
 
 /** Null removes it. A balance that is below the threshold already makes no event: its owner sees it now. */

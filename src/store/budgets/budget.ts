@@ -6,7 +6,7 @@ import {
   type LimitScope,
   type WindowUnit,
 } from '../../domain/budget.ts';
-import { asMicros, type Micros } from '../../domain/money.ts';
+import type { Micros } from '../../domain/money.ts';
 import { sql } from '../database.ts';
 
 /** Ids are UUIDs, developers too. */
@@ -67,8 +67,8 @@ export interface ApprovalRequired {
 export interface LimitRow {
   readonly budget_id: string | null;
   readonly limit_scope: LimitScope | null;
-  readonly limit_micros: number | null;
-  readonly limit_left: number | null;
+  readonly limit_micros: Micros | null;
+  readonly limit_left: Micros | null;
   readonly window_unit: number | null;
   readonly window_began: string | null;
 }
@@ -90,8 +90,9 @@ export function approvalRequired(
 }
 
 export function limitReached(found: LimitRow): LimitReached {
-  const { budget_id: budgetId, limit_scope: scope, limit_micros: limit, limit_left: left } = found;
-  if (budgetId === null || scope === null || limit === null || left === null) {
+  const { budget_id: budgetId, limit_scope: scope } = found;
+  const { limit_micros: limitMicros, limit_left: remainingMicros } = found;
+  if (budgetId === null || scope === null || limitMicros === null || remainingMicros === null) {
     throw new Error('a limit refused and is not named');
   }
   const unit = scope === 'window' ? windowUnitOf(found.window_unit ?? 0) : null;
@@ -99,8 +100,8 @@ export function limitReached(found: LimitRow): LimitReached {
     kind: 'limit_reached',
     budgetId,
     scope,
-    limitMicros: asMicros(limit),
-    remainingMicros: asMicros(left),
+    limitMicros,
+    remainingMicros,
     resetsAt: unit && found.window_began ? windowEnd(unit, found.window_began) : null,
   };
 }

@@ -3,9 +3,17 @@
  * month. The charges themselves are no longer in the ledger.
  */
 import { Type } from 'typebox';
-import { asMicros, type Micros } from '../../domain/money.ts';
+import type { Micros } from '../../domain/money.ts';
 import type { ConsumerRef } from '../balance/consumers.ts';
-import { nullable, row, sql, timestampOf, type Connection, type Transaction } from '../database.ts';
+import {
+  micros,
+  nullable,
+  row,
+  sql,
+  timestampOf,
+  type Connection,
+  type Transaction,
+} from '../database.ts';
 import { waitLong } from '../long-transaction.ts';
 
 /** The end of the archived time; -infinity when no month is archived. */
@@ -24,7 +32,7 @@ export function lockArchive(tx: Transaction): Promise<void> {
 
 const clockRow = row(Type.Object({ nowMs: Type.Integer(), archivedBeforeMs: Type.Integer() }));
 const endRow = row(Type.Object({ endMs: nullable(Type.Integer()) }));
-const sumRow = row(Type.Object({ sum: Type.Integer() }));
+const sumRow = row(Type.Object({ sumMicros: micros }));
 
 /** The end of the archived time in milliseconds since 1970; 0 when no month is archived. */
 export async function readArchivedBefore(connection: Connection): Promise<number> {
@@ -53,12 +61,11 @@ export async function sumArchivedCharges(
   { ledger, consumerId }: ConsumerRef,
   { timeMs, tool }: { readonly timeMs?: number; readonly tool?: string },
 ): Promise<Micros> {
-  const sum = await connection.oneFirst(sql.type(sumRow)`
-    select coalesce(sum(amount_micros), 0)::int8 as sum from farebox.archived_charges
+  return connection.oneFirst(sql.type(sumRow)`
+    select coalesce(sum(amount_micros), 0)::int8 as "sumMicros" from farebox.archived_charges
     where ledger = ${ledger} and consumer_id = ${consumerId} and ${sql.and([
       timeMs !== undefined && sql.fragment`month < (${timestampOf(timeMs)} at time zone 'UTC')`,
       tool !== undefined && sql.fragment`tool = ${tool}`,
     ])}
   `);
-  return asMicros(sum);
 }

@@ -48,7 +48,7 @@ export type StoredCharge = Static<typeof StoredCharge>;
 
 const chargeRow = row(StoredCharge);
 const ledgerRow = row(Type.Object({ ledger: Type.Integer() }));
-const sumRow = row(Type.Object({ sum: Type.Integer() }));
+const sumRow = row(Type.Object({ sumMicros: micros }));
 const stretchRow = row(Type.Object({ from: Type.String(), to: Type.String() }));
 
 const storedCharge = sql.fragment`
@@ -128,8 +128,8 @@ export async function sumConsumerUsage(
   filter: ChargeFilter,
 ): Promise<Micros> {
   if (filter.fromId === undefined && filter.toId === undefined && filter.tool === undefined) {
-    const { spent, refunded } = await getCounters(connection, consumer);
-    return asMicros(spent - refunded);
+    const { spentMicros, refundedMicros } = await getCounters(connection, consumer);
+    return asMicros(spentMicros - refundedMicros);
   }
   // Read first, so that no refund is counted without its charge.
   const refunded = await sumRefunds(connection, consumer, filter);
@@ -155,7 +155,8 @@ async function sumConsumerCharges(
   }
   const by = (id: string) => spentBefore(connection, consumer, uuidTimeMs(id));
   const from = fromId === undefined ? 0 : await by(fromId);
-  const to = toId === undefined ? (await getCounters(connection, consumer)).spent : await by(toId);
+  const to =
+    toId === undefined ? (await getCounters(connection, consumer)).spentMicros : await by(toId);
   return Math.max(to - from, 0);
 }
 
@@ -163,9 +164,9 @@ async function sumRefunds(
   connection: Connection,
   { ledger, consumerId }: ConsumerRef,
   filter: ChargeFilter,
-): Promise<number> {
+): Promise<Micros> {
   return connection.oneFirst(sql.type(sumRow)`
-    select coalesce(sum(amount_micros), 0)::int8 as sum from farebox.charge_refunds
+    select coalesce(sum(amount_micros), 0)::int8 as "sumMicros" from farebox.charge_refunds
     where ledger = ${ledger} and consumer_id = ${consumerId} and ${matching(filter)}
   `);
 }

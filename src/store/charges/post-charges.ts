@@ -3,7 +3,7 @@
  * of a batch with charges by spend keys is in post-spends.ts. Everything that decides about money is in
  * migrations/functions (post_fitting_groups.sql, post_charges.sql); this file adds up and passes arrays.
  */
-import { asMicros, type Micros } from '../../domain/money.ts';
+import type { Micros } from '../../domain/money.ts';
 import { int2Array, int4Array, int8Array, textArray, uuidArray } from './binary-arrays.ts';
 import {
   identityColumns,
@@ -54,8 +54,8 @@ interface OutcomeRow {
   readonly ord: number;
   readonly outcome: 'posted' | 'replayed' | 'insufficient' | 'key_reused';
   readonly charge_id: string;
-  readonly amount: number;
-  readonly balance: number;
+  readonly amount: Micros;
+  readonly balance: Micros;
   readonly signed_by: number;
 }
 
@@ -101,10 +101,10 @@ export async function postFittingCharges(
       ${receiptKey}::int2, ${replay.fromId}::uuid, ${replay.toId}::uuid) as balances
   `);
   return drafts.map(({ id, amountMicros }, index) => {
-    const balance = balances[index] ?? null;
-    return balance === null
+    const balanceMicros = balances[index] ?? null;
+    return balanceMicros === null
       ? undefined
-      : { kind: 'posted', id, amountMicros, balanceMicros: asMicros(balance), receiptKey };
+      : { kind: 'posted', id, amountMicros, balanceMicros, receiptKey };
   });
 }
 
@@ -128,7 +128,7 @@ async function withoutExceptions(
 }
 
 interface Fitting {
-  readonly balances: readonly (number | null)[];
+  readonly balances: readonly (Micros | null)[];
 }
 
 interface Group {
@@ -240,13 +240,7 @@ export async function findChargeByKey(
   if (!found) return null;
   const { isSame, id, amountMicros, balanceMicros, receiptKey } = found;
   if (!isSame) return { kind: 'key_reused' };
-  return {
-    kind: 'replayed',
-    id,
-    amountMicros: asMicros(amountMicros),
-    balanceMicros: asMicros(balanceMicros),
-    receiptKey,
-  };
+  return { kind: 'replayed', id, amountMicros, balanceMicros, receiptKey };
 }
 
 /** The arguments about the charges that both statements share. */
@@ -272,12 +266,12 @@ function outcomeOf(found: OutcomeRow): ChargeOutcome {
       return {
         kind: found.outcome,
         id: found.charge_id,
-        amountMicros: asMicros(found.amount),
-        balanceMicros: asMicros(found.balance),
+        amountMicros: found.amount,
+        balanceMicros: found.balance,
         receiptKey: found.signed_by,
       };
     case 'insufficient':
-      return { kind: 'insufficient', balanceMicros: asMicros(found.balance) };
+      return { kind: 'insufficient', balanceMicros: found.balance };
     case 'key_reused':
       return { kind: 'key_reused' };
   }

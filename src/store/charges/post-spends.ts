@@ -2,7 +2,6 @@
  * Decides what post-charges.ts left of a batch in which some charges are by spend keys. Everything that decides about money
  * is in migrations/functions/post_entries.sql.
  */
-import { asMicros } from '../../domain/money.ts';
 import { approvalRequired, limitReached } from '../budgets/budget.ts';
 import type { Connection } from '../database.ts';
 import { decideEntries, type EntryRow } from '../holds/decide-entries.ts';
@@ -22,19 +21,19 @@ export async function postSpends(
 }
 
 /** The outcome of an entry that is a charge by this developer. */
-export function chargeOutcomeOf(found: EntryRow, developerId: string): ChargeOutcome {
+export function chargeOutcomeOf(found: EntryRow<'charge'>, developerId: string): ChargeOutcome {
   switch (found.outcome) {
     case 'done':
     case 'replayed':
       return {
         kind: found.outcome === 'done' ? 'posted' : 'replayed',
         id: found.charge_id,
-        amountMicros: asMicros(found.amount),
-        balanceMicros: asMicros(found.balance),
+        amountMicros: found.amount,
+        balanceMicros: found.balance,
         receiptKey: found.signed_by,
       };
     case 'insufficient':
-      return { kind: 'insufficient', balanceMicros: asMicros(found.balance) };
+      return { kind: 'insufficient', balanceMicros: found.balance };
     case 'limit_reached':
       return limitReached(found);
     case 'approval_required':
@@ -42,10 +41,7 @@ export function chargeOutcomeOf(found: EntryRow, developerId: string): ChargeOut
     case 'key_closed':
     case 'key_reused':
       return { kind: found.outcome };
-    case 'exceeds_hold':
-    case 'hold_closed':
-    case 'unknown_hold':
     case 'owing':
-      throw new Error(`a charge came out as ${found.outcome}`);
+      throw new Error('a debt was not repaid');
   }
 }

@@ -28,7 +28,7 @@ export interface ChargeRefundRequest {
   readonly developerNumber: number;
   readonly chargeId: string;
   /** Null: everything that is left. */
-  readonly asked: Micros | null;
+  readonly askedMicros: Micros | null;
   readonly idempotencyKey: string | undefined;
 }
 
@@ -56,7 +56,7 @@ export type ChargeRefundResult =
   /** The idempotency key already made a refund of this charge with another amount. */
   | { readonly kind: 'key_reused' }
   | { readonly kind: 'unknown_charge' }
-  | { readonly kind: 'exceeds_charge'; readonly refundable: Micros }
+  | { readonly kind: 'exceeds_charge'; readonly refundableMicros: Micros }
   /** The sum of all credits to the consumer would exceed the largest safe integer. */
   | { readonly kind: 'too_much_credited' };
 
@@ -75,7 +75,7 @@ type Charge = Static<typeof Charge>;
 
 const chargeRow = row(Charge);
 const refundRow = row(ChargeRefund);
-const standingRow = row(Type.Object({ refunded: Type.Integer(), newId: Type.String() }));
+const standingRow = row(Type.Object({ refundedMicros: micros, newId: Type.String() }));
 
 const columns = sql.fragment`
   id, charge_id as "chargeId", amount_micros as "amountMicros", refunded_micros as "refundedMicros",
@@ -90,30 +90,30 @@ export async function refundCharge(
   database: Database,
   request: ChargeRefundRequest,
 ): Promise<ChargeRefundResult> {
-  const { asked, idempotencyKey } = request;
+  const { askedMicros, idempotencyKey } = request;
   const charge = await findCharge(database, request);
   if (!charge) return { kind: 'unknown_charge' };
   return database.transaction(async (tx) => {
     await lockConsumer(tx, charge);
     const known = idempotencyKey && (await findByKey(tx, charge, idempotencyKey));
     if (known) {
-      return known.askedMicros === asked
+      return known.askedMicros === askedMicros
         ? { kind: 'known', refund: known }
         : { kind: 'key_reused' };
     }
-    const { refunded, newId } = await readStanding(tx, charge);
-    const refundable = asMicros(charge.amountMicros - refunded);
-    const amountMicros = asked ?? refundable;
-    if (amountMicros > refundable || refundable === 0)
-      return { kind: 'exceeds_charge', refundable };
+    const { refundedMicros, newId } = await readStanding(tx, charge);
+    const refundableMicros = asMicros(charge.amountMicros - refundedMicros);
+    const amountMicros = askedMicros ?? refundableMicros;
+    if (amountMicros > refundableMicros || refundableMicros === 0)
+      return { kind: 'exceeds_charge', refundableMicros };
     if (!(await hasRoomFor(tx, charge, amountMicros))) return { kind: 'too_much_credited' };
     // The last money first: the end of the part of the charge that has not been refunded yet.
-    const toMicros = charge.spentMicros - refunded;
+    const toMicros = charge.spentMicros - refundedMicros;
     const fromMicros = toMicros - amountMicros;
     const refund = await insert(tx, charge, request, {
       id: newId,
       amountMicros,
-      refundedMicros: asMicros(refunded + amountMicros),
+      refundedMicros: asMicros(refundedMicros + amountMicros),
       spentMicros: toMicros,
     });
     const reason = wireId('charge', charge.id);
@@ -155,7 +155,7 @@ async function findByKey(
  */
 async function readStanding(tx: Transaction, charge: Charge) {
   return tx.one(sql.type(standingRow)`
-    select coalesce(max(refunded_micros), 0) as refunded, ${newIdOf(charge.consumerId)} as "newId"
+    select coalesce(max(refunded_micros), 0) as "refundedMicros", ${newIdOf(charge.consumerId)} as "newId"
     from farebox.charge_refunds
     where ${ofCharge(charge)}
   `);
@@ -172,7 +172,7 @@ const ofCharge = ({ ledger, consumerId, id }: Charge) => sql.fragment`
 async function insert(
   tx: Transaction,
   charge: Charge,
-  { asked, idempotencyKey }: ChargeRefundRequest,
+  { askedMicros, idempotencyKey }: ChargeRefundRequest,
   { id, amountMicros, refundedMicros, spentMicros }: NewRefund,
 ): Promise<ChargeRefund> {
   const spendKey = charge.spendKey || null;
@@ -192,7 +192,7 @@ async function insert(
       charge_micros, amount_micros, refunded_micros, spent_micros, asked_micros, idempotency_key, spend_key)
     values (${id}, ${charge.ledger}, ${charge.consumerId}, ${charge.id}, ${charge.developer},
       ${charge.tool}, ${charge.amountMicros}, ${amountMicros}, ${refundedMicros}, ${spentMicros},
-      ${asked}, ${idempotencyKey ?? null}, ${spendKey})
+      ${askedMicros}, ${idempotencyKey ?? null}, ${spendKey})
     returning ${columns}
   `);
 }

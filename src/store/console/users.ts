@@ -80,7 +80,7 @@ export async function claimAccount(
   await database.transaction(async (tx) => {
     await lockName(tx, `farebox.accounts ${email}`);
     if ((await findAccount(tx, { email })) === null) {
-      const requested = [{ email, balance: asMicros(0), hasKeys: false }];
+      const requested = [{ email, balanceMicros: asMicros(0), hasKeys: false }];
       await createAccounts(tx, requested, defaults);
     }
     await tx.query(sql.typeAlias('nothing')`

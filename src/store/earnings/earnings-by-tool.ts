@@ -7,7 +7,7 @@ import { within, type HourRange, type Interval } from './earnings.ts';
 export interface ToolIntervalEarnings {
   readonly tool: string;
   readonly beginsMs: number;
-  readonly earnings: Micros;
+  readonly earningsMicros: Micros;
   readonly charges: number;
 }
 
@@ -21,7 +21,7 @@ const intervalRow = row(
   Type.Object({
     tool: Type.String(),
     begins: Type.String(),
-    earnings: micros,
+    earningsMicros: micros,
     charges: Type.Integer(),
   }),
 );
@@ -39,7 +39,8 @@ export async function listToolEarnings(
     after && sql.fragment`(tool, begins_at) > (${after.tool}, ${timestampOf(after.beginsMs)})`,
   ]);
   const rows = await connection.any(sql.type(intervalRow)`
-    select tool, begins_at as begins, sum(amount_micros)::int8 as earnings, sum(charges)::int8 as charges
+    select tool, begins_at as begins, sum(amount_micros)::int8 as "earningsMicros",
+      sum(charges)::int8 as charges
     from (
       (select tool, begins_at, amount_micros, charges from farebox.earnings
         where developer = ${developerNumber} and span = ${interval} and ${chosen}
@@ -51,10 +52,10 @@ export async function listToolEarnings(
       ) tail where ${chosen}
     ) e group by tool, begins_at order by tool, begins_at limit ${limit}
   `);
-  return rows.map(({ tool, begins, earnings, charges }) => ({
+  return rows.map(({ tool, begins, earningsMicros, charges }) => ({
     tool,
     beginsMs: Date.parse(begins),
-    earnings,
+    earningsMicros,
     charges,
   }));
 }

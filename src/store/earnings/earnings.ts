@@ -32,14 +32,14 @@ export type Interval = 'hour' | 'day';
 export interface ToolEarnings {
   readonly tool: string;
   /** Null when the range has none. */
-  readonly earnings: Micros | null;
+  readonly earningsMicros: Micros | null;
   /** On the requested UTC day. */
-  readonly today: Micros;
+  readonly todayMicros: Micros;
 }
 
 export interface IntervalEarnings {
   readonly beginsMs: number;
-  readonly earnings: Micros;
+  readonly earningsMicros: Micros;
   readonly charges: number;
 }
 
@@ -120,8 +120,8 @@ export function within(column: Fragment, { fromMs, toMs }: HourRange) {
 const toolRow = row(
   Type.Object({
     tool: Type.String(),
-    earnings: nullable(micros),
-    today: micros,
+    earningsMicros: nullable(micros),
+    todayMicros: micros,
   }),
 );
 
@@ -134,7 +134,7 @@ export async function sumEarningsByTool(
 ): Promise<readonly ToolEarnings[]> {
   const today = { fromMs: todayMs, toMs: todayMs + DAY_MS, tool: range.tool };
   return connection.any(sql.type(toolRow)`
-    select tool, sum(earnings)::int8 as earnings, sum(today)::int8 as today
+    select tool, sum(earnings)::int8 as "earningsMicros", sum(today)::int8 as "todayMicros"
     from (
       select tool, amount_micros as earnings, 0 as today from (${earnedIn(developer, range)}) a
       union all
@@ -144,7 +144,7 @@ export async function sumEarningsByTool(
 }
 
 const intervalRow = row(
-  Type.Object({ begins: Type.String(), earnings: micros, charges: Type.Integer() }),
+  Type.Object({ begins: Type.String(), earningsMicros: micros, charges: Type.Integer() }),
 );
 
 /** The hours or days with earnings, earliest first. */
@@ -155,7 +155,7 @@ export async function listEarnings(
   interval: Interval,
 ): Promise<IntervalEarnings[]> {
   const rows = await connection.any(sql.type(intervalRow)`
-    select begins_at as begins, sum(amount_micros)::int8 as earnings, sum(charges)::int8 as charges
+    select begins_at as begins, sum(amount_micros)::int8 as "earningsMicros", sum(charges)::int8 as charges
     from (
       select begins_at, amount_micros, charges from farebox.earnings
       where developer = ${developerNumber} and span = ${interval} and ${ofTool(range)}
@@ -165,9 +165,9 @@ export async function listEarnings(
       where developer = ${developerNumber} and ${ofTool(range)} and ${within(sql.fragment`minute`, range)}
     ) e group by 1 order by 1
   `);
-  return rows.map(({ begins, earnings, charges }) => ({
+  return rows.map(({ begins, earningsMicros, charges }) => ({
     beginsMs: Date.parse(begins),
-    earnings,
+    earningsMicros,
     charges,
   }));
 }

@@ -4,9 +4,9 @@ import { asMicros, type Micros } from '../../domain/money.ts';
 import { row, sql, timestampOf, type Connection } from '../database.ts';
 
 export interface LiveTotals {
-  readonly total: Micros;
+  readonly totalMicros: Micros;
   /** On the UTC day that was asked for. */
-  readonly today: Micros;
+  readonly todayMicros: Micros;
   /** A refund takes none away. */
   readonly charges: number;
 }
@@ -52,5 +52,5 @@ export async function sumLiveEarnings(
 function totalsOf({ total, today, charges }: Static<typeof Sums>): LiveTotals | null {
   const [totalMicros, todayMicros] = [Number(total), Number(today)];
   if (!Number.isSafeInteger(totalMicros) || !Number.isSafeInteger(todayMicros)) return null;
-  return { total: asMicros(totalMicros), today: asMicros(todayMicros), charges };
+  return { totalMicros: asMicros(totalMicros), todayMicros: asMicros(todayMicros), charges };
 }

@@ -24,7 +24,7 @@ const StatementMovement = Type.Object({
   kind: Type.String(),
   amountMicros: micros,
   /** Beside the amount: paid with a top-up; negative when a refund or a lost dispute returned it to the payer. */
-  taxMicros: Type.Integer(),
+  taxMicros: micros,
   topUpId: nullable(Type.String()),
   reason: nullable(Type.String()),
   createdAt: Type.String(),
@@ -32,10 +32,10 @@ const StatementMovement = Type.Object({
 
 export interface ConsumerStatement {
   /** Credited minus spent. Money held by a dispute belongs to the consumer until it is taken. */
-  readonly opening: Micros;
+  readonly openingMicros: Micros;
   readonly movements: readonly Static<typeof StatementMovement>[];
   readonly charges: readonly ToolCharges[];
-  readonly closing: Micros;
+  readonly closingMicros: Micros;
 }
 
 const ToolDayRefunds = Type.Object({
@@ -47,17 +47,17 @@ const ToolDayRefunds = Type.Object({
 
 /** By tool, then by day. */
 export interface DeveloperStatement {
-  readonly opening: Micros;
+  readonly openingMicros: Micros;
   /** Earned by charges, before refunds. */
   readonly earned: readonly ToolIntervalEarnings[];
   /** On the day of the refund. */
   readonly refunds: readonly Static<typeof ToolDayRefunds>[];
-  readonly closing: Micros;
+  readonly closingMicros: Micros;
 }
 
 const movementRow = row(StatementMovement);
 const refundsRow = row(ToolDayRefunds);
-const sumRow = row(Type.Object({ sum: Type.Integer() }));
+const sumRow = row(Type.Object({ sumMicros: micros }));
 
 /** The tax of movements `m`. A refund and a dispute keep theirs: their shares can be calculated again later. */
 const TAX = sql.fragment`
@@ -78,10 +78,10 @@ export async function readConsumerStatement(
   const { fromMs, toMs } = month;
   const own = sql.fragment`ledger = ${consumer.ledger} and consumer_id = ${consumer.consumerId}`;
   const credited = await tx.oneFirst(sql.type(sumRow)`
-    select coalesce(sum(amount_micros), 0)::int8 as sum from farebox.movement_sums
+    select coalesce(sum(amount_micros), 0)::int8 as "sumMicros" from farebox.movement_sums
     where ${own} and month < (${timestampOf(fromMs)} at time zone 'UTC')::date
   `);
-  const opening = asMicros(credited - (await spentBefore(tx, consumer, fromMs)));
+  const openingMicros = asMicros(credited - (await spentBefore(tx, consumer, fromMs)));
   const inMonth = sql.fragment`
     ${own} and created_at >= ${timestampOf(fromMs)} and created_at < ${timestampOf(toMs)}
   `;
@@ -101,8 +101,8 @@ export async function readConsumerStatement(
     order by "createdAt", id
   `);
   const charges = await closedCharges.countByTool(tx, consumer, month, closed);
-  const closing = asMicros(opening + sum(movements) - sum(charges));
-  return { opening, movements, charges, closing };
+  const closingMicros = asMicros(openingMicros + sum(movements) - sum(charges));
+  return { openingMicros, movements, charges, closingMicros };
 }
 
 /** Rows (tools and days) per query. */
@@ -116,9 +116,9 @@ export async function readDeveloperStatement(
   // Computed backwards from the total: what precedes the month has more rows each year.
   const sumOf = (range: EarningsFilter) =>
     tx.oneFirst(sql.type(sumRow)`
-      select coalesce(sum(amount_micros), 0)::int8 as sum from (${earnedIn(developer, range)}) earned
+      select coalesce(sum(amount_micros), 0)::int8 as "sumMicros" from (${earnedIn(developer, range)}) earned
     `);
-  const opening = (await sumOf({})) - (await sumOf({ fromMs: month.fromMs }));
+  const openingMicros = (await sumOf({})) - (await sumOf({ fromMs: month.fromMs }));
   const net = await readNetEarnings(tx, developer, month);
   const refunds = await tx.any(sql.type(refundsRow)`
     select tool, date_trunc('day', uuid_extract_timestamp(id), 'UTC') as day, count(*) as refunds,
@@ -128,12 +128,12 @@ export async function readDeveloperStatement(
       and id >= ${uuidFloor(month.fromMs)} and id < ${uuidFloor(month.toMs)}
     group by 1, 2 order by 1, 2
   `);
-  const inMonth = net.reduce((total, { earnings }) => total + earnings, 0);
+  const inMonth = net.reduce((total, { earningsMicros }) => total + earningsMicros, 0);
   return {
-    opening: asMicros(opening),
+    openingMicros: asMicros(openingMicros),
     earned: beforeRefunds(net, refunds),
     refunds,
-    closing: asMicros(opening + inMonth),
+    closingMicros: asMicros(openingMicros + inMonth),
   };
 }
 
@@ -160,10 +160,10 @@ function beforeRefunds(
     refunds.map(({ tool, day, amountMicros }) => [`${Date.parse(day)} ${tool}`, amountMicros]),
   );
   return net
-    .map((row) => ({
-      ...row,
-      earnings: asMicros(row.earnings + (refunded.get(`${row.beginsMs} ${row.tool}`) ?? 0)),
-    }))
+    .map((row) => {
+      const refundedMicros = refunded.get(`${row.beginsMs} ${row.tool}`) ?? 0;
+      return { ...row, earningsMicros: asMicros(row.earningsMicros + refundedMicros) };
+    })
     .filter(({ charges }) => charges > 0);
 }
 

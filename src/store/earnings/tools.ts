@@ -133,13 +133,17 @@ async function lockTools(tx: Transaction, developerIds: readonly string[]): Prom
 export async function registerTool(
   database: Database,
   developerId: string,
-  tool: { readonly name: string; readonly description: string; readonly price: Micros | null },
+  tool: {
+    readonly name: string;
+    readonly description: string;
+    readonly priceMicros: Micros | null;
+  },
 ): Promise<Tool | 'exists' | 'too_many'> {
   return database.transaction(async (tx) => {
     await lockTools(tx, [developerId]);
     const registered = await tx.maybeOne(sql.type(toolRow)`
       insert into farebox.tools (id, developer_id, name, description, price_micros, registered_at)
-      select ${randomUUIDv7()}, ${developerId}, ${tool.name}, ${tool.description}, ${tool.price}::int8, now()
+      select ${randomUUIDv7()}, ${developerId}, ${tool.name}, ${tool.description}, ${tool.priceMicros}::int8, now()
       where ${mayRegister(developerId)}
       on conflict on constraint tools_name_unique do update
         set description = excluded.description, price_micros = excluded.price_micros,
@@ -174,7 +178,7 @@ export async function findTool(
 export interface ToolChanges {
   readonly description: string | undefined;
   /** Null removes the price. */
-  readonly price: Micros | null | undefined;
+  readonly priceMicros: Micros | null | undefined;
   readonly isArchived: boolean | undefined;
 }
 
@@ -186,14 +190,14 @@ export async function changeTool(
   database: Database,
   developerId: string,
   id: string,
-  { description, price, isArchived }: ToolChanges,
+  { description, priceMicros, isArchived }: ToolChanges,
 ): Promise<Tool | 'too_many' | null> {
   return database.transaction(async (tx) => {
     await lockTools(tx, [developerId]);
     const changed = await tx.maybeOne(sql.type(toolRow)`
       update farebox.tools
       set description = coalesce(${description ?? null}, description),
-        price_micros = ${price === undefined ? sql.fragment`price_micros` : sql.fragment`${price}::int8`},
+        price_micros = ${priceMicros === undefined ? sql.fragment`price_micros` : sql.fragment`${priceMicros}::int8`},
         archived_at = case ${isArchived ?? null}::bool
           when true then coalesce(archived_at, now()) when false then null else archived_at end,
         registered_at = coalesce(registered_at, now()), changed_at = now()

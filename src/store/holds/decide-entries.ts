@@ -5,31 +5,32 @@
  */
 import { OVER_MODES } from '../../domain/hold.ts';
 import { NIL_UUID } from '../../domain/ids.ts';
+import type { Micros } from '../../domain/money.ts';
 import type { LimitRow } from '../budgets/budget.ts';
 import { int2Array, int4Array, int8Array, textArray, uuidArray } from '../charges/binary-arrays.ts';
 import { identityColumns } from '../charges/identity.ts';
 import type { ChargeDraft, ReplayWindow } from '../charges/post-charges.ts';
 import { sql, unchecked, type Connection } from '../database.ts';
-import type { HoldEntry, HoldOutcome } from './hold-entry.ts';
+import type { HoldEntry, Outcomes } from './hold-entry.ts';
 
 export type ChargeEntry = ChargeDraft & { readonly kind: 'charge' };
 export type LedgerEntry = HoldEntry | ChargeEntry;
 
-/** What `post_entries` says of an entry. */
-export interface EntryRow extends LimitRow {
+/** What `post_entries` says of an entry of this kind. */
+export interface EntryRow<Kind extends keyof Outcomes = keyof Outcomes> extends LimitRow {
   readonly ord: number;
-  readonly outcome: HoldOutcome['kind'] | 'owing';
+  readonly outcome: Exclude<Outcomes[Kind]['kind'], 'posted'> | 'done' | 'owing';
   readonly charge_id: string;
-  readonly amount: number;
-  readonly balance: number;
+  readonly amount: Micros;
+  readonly balance: Micros;
   readonly signed_by: number;
   readonly hold_id: string | null;
   readonly ledger: number;
   readonly consumer: string;
   readonly tool: string;
-  readonly hold_amount: number;
-  readonly captured: number;
-  readonly remaining: number;
+  readonly hold_amount: Micros;
+  readonly captured: Micros;
+  readonly remaining: Micros;
   readonly state: number;
   readonly placed_at: string;
   readonly expires_at: string;
@@ -54,7 +55,7 @@ type Owing = 'left' | 'decided';
 /** An entry with what was decided about it. */
 interface Decided<Entry extends LedgerEntry> {
   readonly entry: Entry;
-  readonly found: EntryRow;
+  readonly found: EntryRow<Entry['kind']>;
 }
 
 /** In the order of the entries, in one commit. The caller ensures that no idempotency hash occurs twice. */
@@ -86,7 +87,8 @@ export async function decideEntries<Entry extends LedgerEntry>(
     ...identityColumns(entries),
     textArray(entries.map((entry) => ('metadata' in entry ? entry.metadata : null))),
   ];
-  const rows = await connection.any(sql.prepared('post_entries', unchecked<EntryRow>())`
+  const rowOf = unchecked<EntryRow<Entry['kind']>>();
+  const rows = await connection.any(sql.prepared('post_entries', rowOf)`
     select * from farebox.post_entries(
       ${sql.join(
         columns.map((column) => sql.binary(column)),

@@ -3,7 +3,7 @@ import type { OverMode } from '../../domain/hold.ts';
 import type { Micros } from '../../domain/money.ts';
 import type { ApprovalRequired, LimitReached } from '../budgets/budget.ts';
 import type { OptionalIdentity } from '../charges/identity.ts';
-import type { ChargeDraft } from '../charges/post-charges.ts';
+import type { ChargeDraft, ChargeOutcome } from '../charges/post-charges.ts';
 import type { Hold } from './hold.ts';
 
 export type OfHold = OptionalIdentity &
@@ -27,31 +27,59 @@ export type HoldEntry =
   /** `seconds` count from now. */
   | (OfHold & { readonly kind: 'extend'; readonly seconds: number });
 
-export type HoldOutcome =
-  | {
-      /** `replayed`: the idempotency key already did it. The hold is returned in its current state. */
-      readonly kind: 'done' | 'replayed';
-      readonly hold: Hold;
-      /** The charge of a capture. */
-      readonly chargeId: string;
-      /** The amount placed or captured. */
-      readonly amountMicros: Micros;
-      /** The balance after the hold was placed or captured. */
-      readonly balanceMicros: Micros;
-      readonly receiptKey: number;
-    }
-  /** `requiredMicros` is the amount that the balance had to cover. */
-  | {
-      readonly kind: 'insufficient';
-      readonly consumerId: string;
-      readonly balanceMicros: Micros;
-      readonly requiredMicros: Micros;
-    }
-  | LimitReached
-  | ApprovalRequired
-  /** The budget of the spend key was closed. */
-  | { readonly kind: 'key_closed' }
-  | { readonly kind: 'exceeds_hold'; readonly remainingMicros: Micros }
+interface DoneHold {
+  /** `replayed`: the idempotency key already did it. The hold is returned in its current state. */
+  readonly kind: 'done' | 'replayed';
+  readonly hold: Hold;
+  /** The charge of a capture. */
+  readonly chargeId: string;
+  /** The amount placed or captured. */
+  readonly amountMicros: Micros;
+  /** The balance after the hold was placed or captured. */
+  readonly balanceMicros: Micros;
+  readonly receiptKey: number;
+}
+
+interface Insufficient {
+  readonly kind: 'insufficient';
+  readonly consumerId: string;
+  readonly balanceMicros: Micros;
+  /** The amount that the balance had to cover. */
+  readonly requiredMicros: Micros;
+}
+
+/** The budget of the spend key was closed. */
+interface KeyClosed {
+  readonly kind: 'key_closed';
+}
+
+interface ExceedsHold {
+  readonly kind: 'exceeds_hold';
+  readonly remainingMicros: Micros;
+}
+
+type NotOpen =
   | { readonly kind: 'hold_closed'; readonly hold: Hold }
-  | { readonly kind: 'unknown_hold' }
-  | { readonly kind: 'key_reused' };
+  | { readonly kind: 'unknown_hold' };
+
+interface KeyReused {
+  readonly kind: 'key_reused';
+}
+
+/** What an entry of each kind can come to. A capture asks for no approval: its hold was placed. */
+export interface Outcomes {
+  readonly place: DoneHold | Insufficient | LimitReached | ApprovalRequired | KeyClosed | KeyReused;
+  readonly capture:
+    | DoneHold
+    | Insufficient
+    | LimitReached
+    | KeyClosed
+    | ExceedsHold
+    | NotOpen
+    | KeyReused;
+  readonly release: DoneHold | NotOpen;
+  readonly extend: DoneHold | NotOpen | KeyReused;
+  readonly charge: ChargeOutcome;
+}
+
+export type HoldOutcome = Outcomes[HoldEntry['kind']];

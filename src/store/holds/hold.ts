@@ -1,6 +1,6 @@
 /** A hold, as stored in its row. */
 import { HOLD_SECONDS_MAX, HOLD_STATUSES, type HoldStatus } from '../../domain/hold.ts';
-import { asMicros, type Micros } from '../../domain/money.ts';
+import type { Micros } from '../../domain/money.ts';
 import { sql, type Fragment } from '../database.ts';
 import { idFloorOf } from '../database-ids.ts';
 
@@ -19,16 +19,8 @@ export interface Hold {
   readonly expiresAt: string;
 }
 
-export interface HoldRow {
-  readonly id: string;
-  readonly consumerId: string;
-  readonly tool: string;
-  readonly amountMicros: number;
-  readonly capturedMicros: number;
-  readonly remainingMicros: number;
+export interface HoldRow extends Omit<Hold, 'status'> {
   readonly state: number;
-  readonly placedAt: string;
-  readonly expiresAt: string;
 }
 
 /**
@@ -42,11 +34,5 @@ export function openHoldFloor(time: Fragment = sql.fragment`now()`) {
 export function holdOf<Row extends HoldRow>({ state, ...found }: Row): Hold & Omit<Row, 'state'> {
   const status = HOLD_STATUSES[state];
   if (status === undefined) throw new Error(`unknown state of a hold: ${state}`);
-  return {
-    ...found,
-    status,
-    amountMicros: asMicros(found.amountMicros),
-    capturedMicros: asMicros(found.capturedMicros),
-    remainingMicros: asMicros(found.remainingMicros),
-  };
+  return { ...found, status };
 }

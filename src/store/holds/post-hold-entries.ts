@@ -1,41 +1,37 @@
 /** Changes holds. decide-entries.ts runs the statement, list-holds.ts reads holds. */
-import { asMicros } from '../../domain/money.ts';
 import { repayDebts } from '../balance/debts.ts';
 import { approvalRequired, limitReached } from '../budgets/budget.ts';
 import { identityValues, type Identity } from '../charges/identity.ts';
-import type { ChargeOutcome, ReplayWindow } from '../charges/post-charges.ts';
+import type { ReplayWindow } from '../charges/post-charges.ts';
 import { chargeOutcomeOf } from '../charges/post-spends.ts';
 import { type Connection, idRow, sql } from '../database.ts';
 import { holdOf, type Hold } from './hold.ts';
 import { decideEntries, type EntryRow, type LedgerEntry } from './decide-entries.ts';
-import type { HoldEntry, HoldOutcome, OfHold } from './hold-entry.ts';
-
-/** A charge has the outcome of a charge, every other entry that of a hold. */
-export type EntryOutcome = HoldOutcome | ChargeOutcome;
+import type { HoldEntry, HoldOutcome, OfHold, Outcomes } from './hold-entry.ts';
 
 /**
  * Decides the entries in order, in one commit. The caller ensures that no idempotency hash occurs twice. An entry that
  * would release money of a consumer with a debt has the outcome undefined: `postEntries` decides it.
  */
-export async function postFittingEntries(
+export async function postFittingEntries<Entry extends LedgerEntry>(
   connection: Connection,
-  entries: readonly LedgerEntry[],
+  entries: readonly Entry[],
   receiptKey: number,
   replay: ReplayWindow,
-): Promise<(EntryOutcome | undefined)[]> {
+): Promise<(Outcomes[Entry['kind']] | undefined)[]> {
   const decided = await decideEntries(connection, entries, receiptKey, replay, 'left');
   return decided.map(({ entry, found }) =>
-    found.outcome === 'owing' ? undefined : outcomeOfEntry(entry, found),
+    found.outcome === 'owing' ? undefined : outcomeOf(entry, found),
   );
 }
 
 /** Decides them all, and repays the debts of their consumers from the money that they release, in one transaction. */
-export async function postEntries(
+export async function postEntries<Entry extends LedgerEntry>(
   connection: Connection,
-  entries: readonly LedgerEntry[],
+  entries: readonly Entry[],
   receiptKey: number,
   replay: ReplayWindow,
-): Promise<EntryOutcome[]> {
+): Promise<Outcomes[Entry['kind']][]> {
   return connection.transaction(async (tx) => {
     const decided = await decideEntries(tx, entries, receiptKey, replay, 'decided');
     const consumers = new Map(
@@ -44,7 +40,7 @@ export async function postEntries(
         .map(({ found: { ledger, consumer } }) => [consumer, { ledger, consumerId: consumer }]),
     );
     if (consumers.size > 0) await repayDebts(tx, [...consumers.values()]);
-    return decided.map(({ entry, found }) => outcomeOfEntry(entry, found));
+    return decided.map(({ entry, found }) => outcomeOf(entry, found));
   });
 }
 
@@ -90,13 +86,18 @@ export async function findLockedHolds(
   `);
 }
 
-function outcomeOfEntry(entry: LedgerEntry, found: EntryRow): EntryOutcome {
+/** The row of an entry has an outcome of the entry's kind. */
+export function outcomeOf<Entry extends LedgerEntry>(
+  entry: Entry,
+  found: EntryRow,
+): Outcomes[Entry['kind']];
+export function outcomeOf(entry: LedgerEntry, found: EntryRow): Outcomes[LedgerEntry['kind']] {
   return entry.kind === 'charge'
-    ? chargeOutcomeOf(found, entry.developerId)
-    : outcomeOf(entry, found);
+    ? chargeOutcomeOf(found as EntryRow<'charge'>, entry.developerId)
+    : holdOutcomeOf(entry, found);
 }
 
-export function outcomeOf(entry: HoldEntry, found: EntryRow): HoldOutcome {
+function holdOutcomeOf(entry: HoldEntry, found: EntryRow): HoldOutcome {
   const { outcome, amount, balance } = found;
   switch (outcome) {
     case 'done':
@@ -105,8 +106,8 @@ export function outcomeOf(entry: HoldEntry, found: EntryRow): HoldOutcome {
         kind: outcome,
         hold: shownHold(found),
         chargeId: found.charge_id,
-        amountMicros: asMicros(amount),
-        balanceMicros: asMicros(balance),
+        amountMicros: amount,
+        balanceMicros: balance,
         receiptKey: found.signed_by,
       };
     case 'insufficient':
@@ -114,15 +115,15 @@ export function outcomeOf(entry: HoldEntry, found: EntryRow): HoldOutcome {
         kind: outcome,
         // A hold that was not placed has no row that could name its consumer.
         consumerId: entry.kind === 'place' ? entry.consumerId : found.consumer,
-        balanceMicros: asMicros(balance),
-        requiredMicros: asMicros(amount),
+        balanceMicros: balance,
+        requiredMicros: amount,
       };
     case 'limit_reached':
       return limitReached(found);
     case 'approval_required':
       return approvalRequired(found, entry.developerId);
     case 'exceeds_hold':
-      return { kind: outcome, remainingMicros: asMicros(amount) };
+      return { kind: outcome, remainingMicros: amount };
     case 'hold_closed':
       return { kind: outcome, hold: shownHold(found) };
     case 'key_closed':

@@ -52,8 +52,8 @@ const LeaseRow = Type.Object({
   placedAt: Type.String(),
   fence: Type.Integer(),
   names: Type.Array(Type.String()),
-  prices: Type.Array(Type.Integer()),
-  asked: Type.Array(nullable(Type.Integer())),
+  prices: Type.Array(micros),
+  asked: Type.Array(nullable(micros)),
   spendKey: Type.Integer(),
   path: Type.Array(Type.Integer()),
 });
@@ -121,17 +121,11 @@ function leaseOf({ state, heldMicros, names, prices, asked, ...found }: Static<t
   return {
     ...found,
     status,
-    amountMicros: asMicros(found.amountMicros),
-    settledMicros: asMicros(found.settledMicros),
-    releasedMicros: asMicros(found.releasedMicros),
-    remainingMicros: asMicros(status === 'open' ? heldMicros : 0),
-    tools: names.map((name, n): LeasedTool => {
-      const own = asked[n] ?? null;
-      return {
-        name,
-        priceMicros: asMicros(prices[n] ?? Number.NaN),
-        askedMicros: own === null ? null : asMicros(own),
-      };
-    }),
+    remainingMicros: status === 'open' ? heldMicros : asMicros(0),
+    tools: names.map((name, n): LeasedTool => ({
+      name,
+      priceMicros: asMicros(prices[n] ?? Number.NaN),
+      askedMicros: asked[n] ?? null,
+    })),
   } satisfies Lease;
 }

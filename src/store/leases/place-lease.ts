@@ -4,28 +4,20 @@ import type { Database } from '../database.ts';
 import { sql } from '../database.ts';
 import type { ReplayWindow } from '../charges/post-charges.ts';
 import { decideEntries } from '../holds/decide-entries.ts';
-import type { HoldEntry, HoldOutcome } from '../holds/hold-entry.ts';
+import type { HoldEntry, Outcomes } from '../holds/hold-entry.ts';
 import { outcomeOf } from '../holds/post-hold-entries.ts';
 import { findLease, type Lease, type LeasedTool } from './lease.ts';
 
 /** The hold that reserves the money. Its tool is empty. */
 export type LeaseEntry = Extract<HoldEntry, { kind: 'place' }>;
 
-type Undecided = Exclude<
-  HoldOutcome,
-  {
-    kind:
-      | 'done'
-      | 'replayed'
-      | 'exceeds_hold'
-      | 'hold_closed'
-      | 'unknown_hold'
-      | 'approval_required';
-  }
+type Refused = Exclude<
+  Outcomes['place'],
+  { readonly kind: 'done' | 'replayed' | 'approval_required' }
 >;
 export type PlacedLease =
   | { readonly kind: 'done' | 'replayed'; readonly lease: Lease; readonly balanceMicros: Micros }
-  | Undecided;
+  | Refused;
 
 export async function placeLease(
   database: Database,
@@ -44,9 +36,6 @@ export async function placeLease(
       case 'key_closed':
       case 'key_reused':
         return outcome;
-      case 'exceeds_hold':
-      case 'hold_closed':
-      case 'unknown_hold':
       // An approval for one call does not let a lease pass a limit.
       case 'approval_required':
         throw new Error(`a lease was placed and answered ${outcome.kind}`);

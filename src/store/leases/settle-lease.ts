@@ -56,9 +56,9 @@ interface SettledRow {
   readonly ord: number;
   readonly outcome: SettledOutcome['kind'];
   readonly charge_id: string;
-  readonly amount: number;
+  readonly amount: Micros;
   readonly signed_by: number;
-  readonly limit_micros: number | null;
+  readonly limit_micros: Micros | null;
 }
 
 /** In one commit. Debts are repaid from what is released. The caller ensures that no number occurs twice. */
@@ -112,12 +112,12 @@ function outcomeOf({
       return {
         kind: outcome,
         chargeId: charge_id,
-        amountMicros: asMicros(amount),
+        amountMicros: amount,
         receiptKey: signed_by,
       };
     case 'exceeds_lease':
     case 'above_price':
-      return { kind: outcome, limitMicros: asMicros(limit_micros ?? 0) };
+      return { kind: outcome, limitMicros: limit_micros ?? asMicros(0) };
     case 'closed':
     case 'key_reused':
     case 'unknown_tool':

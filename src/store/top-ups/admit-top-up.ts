@@ -40,7 +40,7 @@ export async function admitTopUp(database: Connection, request: NewTopUp): Promi
       isDirect || request.savesCard ? await lockConsent(tx, request.consumerId) : null;
     const known = await findByKey(tx, request);
     if (known) return sameRequest(known, request) ? { kind: 'known', topUp: known } : REUSED;
-    if (consent?.ceiling === null) return { kind: 'consent_required' };
+    if (consent?.ceilingMicros === null) return { kind: 'consent_required' };
     if (consent && isDirect) {
       const leftMicros = leftOfMonth(consent);
       if (request.amountMicros > leftMicros) return { kind: 'consent_ceiling_reached', leftMicros };
@@ -50,7 +50,7 @@ export async function admitTopUp(database: Connection, request: NewTopUp): Promi
     if (await hasTooManyOpen(tx, request)) return { kind: 'too_many_open' };
     const topUp = await insertTopUp(tx, {
       ...request,
-      consentCeiling: isDirect ? (consent?.ceiling ?? null) : null,
+      consentCeilingMicros: isDirect ? (consent?.ceilingMicros ?? null) : null,
     });
     await postNotice(tx, 'top_up', topUp.id, { ledger: request.ledger, delayMs: IN_HAND_MS });
     return { kind: 'admitted', topUp };

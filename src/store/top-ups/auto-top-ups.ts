@@ -204,8 +204,8 @@ export async function takeUpAutoTopUp(database: Database, notice: Notice): Promi
       accountId: due.accountId,
       method: 'direct',
       amountMicros: due.amountMicros,
-      consentCeiling: consent.ceiling,
-      automaticCeiling: due.ceilingMicros,
+      consentCeilingMicros: consent.ceilingMicros,
+      automaticCeilingMicros: due.ceilingMicros,
     });
     await postNotice(tx, 'top_up', topUp.id, { ledger: due.ledger });
     await deleteNotice(tx, notice.id);

@@ -21,7 +21,7 @@ interface Credit {
   readonly ledger: number;
   readonly consumerId: string;
   readonly topUpId: string;
-  readonly amountMicros: number;
+  readonly amountMicros: Micros;
 }
 
 const standingRow = row(

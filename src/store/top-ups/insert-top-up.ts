@@ -9,9 +9,9 @@ interface InsertedTopUp extends Omit<NewTopUp, 'method'> {
   readonly method: TopUp['method'];
   readonly status?: 'pending' | 'completed' | 'failed';
   readonly failure?: TopUpFailure | undefined;
-  readonly consentCeiling?: number | null;
+  readonly consentCeilingMicros?: Micros | null;
   /** Makes it an automatic top-up: the ceiling that these have. */
-  readonly automaticCeiling?: Micros;
+  readonly automaticCeilingMicros?: Micros;
 }
 
 /** One that is not pending will never have a workflow. The caller has looked for the idempotency key under a lock. */
@@ -20,8 +20,8 @@ export async function insertTopUp(
   {
     status = 'pending',
     failure,
-    consentCeiling = null,
-    automaticCeiling,
+    consentCeilingMicros = null,
+    automaticCeilingMicros,
     ...request
   }: InsertedTopUp,
 ): Promise<TopUp> {
@@ -34,7 +34,7 @@ export async function insertTopUp(
         status, failure_code, failure_message, opened_at, completed_at)
     values (${newIdOf(request.consumerId)}, ${request.ledger}, ${request.consumerId}, ${request.accountId},
       ${request.method}, ${request.amountMicros}, ${request.idempotencyKey ?? null},
-      ${consentCeiling}, ${automaticCeiling !== undefined}, ${automaticCeiling ?? null},
+      ${consentCeilingMicros}, ${automaticCeilingMicros !== undefined}, ${automaticCeilingMicros ?? null},
       ${request.savesCard ?? false}, ${request.byLink ?? false},
       ${status}, ${failure?.code ?? null}, ${failure?.message ?? null}, ${openedAt}, ${completedAt})
     on conflict on constraint top_ups_idempotency_unique do nothing

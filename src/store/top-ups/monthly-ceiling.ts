@@ -12,21 +12,21 @@ import { hastenNotices } from '../outbox.ts';
 
 const Taken = Type.Object({
   /** The sum of the direct top-ups that the month has taken or may still take. */
-  taken: Type.Integer(),
+  takenMicros: micros,
   /** The automatic ones among them. */
-  takenAutomatically: Type.Integer(),
+  takenAutomaticallyMicros: micros,
 });
 
 export interface Consent extends Static<typeof Taken> {
   /** Null if the owner has not consented. */
-  readonly ceiling: number | null;
+  readonly ceilingMicros: Micros | null;
 }
 
-const ceilingRow = row(Type.Object({ ceiling: nullable(micros) }));
+const ceilingRow = row(Type.Object({ ceilingMicros: nullable(micros) }));
 const takenRow = row(Taken);
 const agreedRow = row(
   Type.Object({
-    ceiling: nullable(micros),
+    ceilingMicros: nullable(micros),
     agreedAt: nullable(Type.String()),
   }),
 );
@@ -44,41 +44,42 @@ export const countsThisMonth = sql.fragment`
 `;
 
 export async function lockConsent(tx: Transaction, consumerId: string): Promise<Consent> {
-  const ceiling = await tx.oneFirst(sql.type(ceilingRow)`
-    select consent_ceiling_micros as ceiling from farebox.accounts
+  const ceilingMicros = await tx.oneFirst(sql.type(ceilingRow)`
+    select consent_ceiling_micros as "ceilingMicros" from farebox.accounts
     where consumer_id = ${consumerId} for no key update
   `);
   // A separate statement, whose snapshot has everything committed while the lock was awaited.
-  return { ceiling, ...(await sumTaken(tx, consumerId)) };
+  return { ceilingMicros, ...(await sumTaken(tx, consumerId)) };
 }
 
 /**
  * What may still be charged to the saved card this month: never below zero, even if the owner has lowered the
  * ceiling.
  */
-export function leftOfMonth({ ceiling, taken }: Pick<Consent, 'ceiling' | 'taken'>): Micros {
-  return asMicros(Math.max((ceiling ?? 0) - taken, 0));
+export function leftOfMonth({
+  ceilingMicros,
+  takenMicros,
+}: Pick<Consent, 'ceilingMicros' | 'takenMicros'>): Micros {
+  return asMicros(Math.max((ceilingMicros ?? 0) - takenMicros, 0));
 }
 
 /** Why an automatic top-up has to wait: the reason that its owner reads. Null if it may start. */
 export function obstacleTo(
-  {
-    amountMicros,
-    ceilingMicros,
-  }: { readonly amountMicros: number; readonly ceilingMicros: number },
+  { amountMicros, ceilingMicros }: Readonly<Record<'amountMicros' | 'ceilingMicros', Micros>>,
   consent: Consent,
 ): WaitReason | null {
-  if (consent.ceiling === null) return 'consent_required';
+  if (consent.ceilingMicros === null) return 'consent_required';
   if (amountMicros > leftOfMonth(consent)) return 'consent_ceiling_reached';
-  const left = leftOfMonth({ ceiling: ceilingMicros, taken: consent.takenAutomatically });
-  return amountMicros > left ? 'ceiling_reached' : null;
+  const leftMicros = leftOfMonth({ ceilingMicros, takenMicros: consent.takenAutomaticallyMicros });
+  return amountMicros > leftMicros ? 'ceiling_reached' : null;
 }
 
 export async function hasConsent(connection: Connection, consumerId: string): Promise<boolean> {
-  const ceiling = await connection.oneFirst(sql.type(ceilingRow)`
-    select consent_ceiling_micros as ceiling from farebox.accounts where consumer_id = ${consumerId}
+  const ceilingMicros = await connection.oneFirst(sql.type(ceilingRow)`
+    select consent_ceiling_micros as "ceilingMicros" from farebox.accounts
+    where consumer_id = ${consumerId}
   `);
-  return ceiling !== null;
+  return ceilingMicros !== null;
 }
 
 /** As it is now. To decide whether a new top-up fits, use `lockConsent`. */
@@ -86,20 +87,20 @@ export async function readConsent(
   connection: Connection,
   consumerId: string,
 ): Promise<Consent & { readonly agreedAt: string | null }> {
-  const { ceiling, agreedAt } = await connection.one(sql.type(agreedRow)`
-    select a.consent_ceiling_micros as ceiling, (
+  const { ceilingMicros, agreedAt } = await connection.one(sql.type(agreedRow)`
+    select a.consent_ceiling_micros as "ceilingMicros", (
       select c.created_at from farebox.consents c where c.ledger = a.ledger and c.account_id = a.id order by c.id desc limit 1
     ) as "agreedAt"
     from farebox.accounts a where a.consumer_id = ${consumerId}
   `);
-  return { ceiling, agreedAt, ...(await sumTaken(connection, consumerId)) };
+  return { ceilingMicros, agreedAt, ...(await sumTaken(connection, consumerId)) };
 }
 
 async function sumTaken(connection: Connection, consumerId: string): Promise<Static<typeof Taken>> {
   // In the order of `top_ups_taken`, so that the planner prefers that index even without statistics.
   return connection.one(sql.type(takenRow)`
-    select coalesce(sum(amount_micros), 0) as taken,
-      coalesce(sum(amount_micros) filter (where automatic), 0) as "takenAutomatically"
+    select coalesce(sum(amount_micros), 0) as "takenMicros",
+      coalesce(sum(amount_micros) filter (where automatic), 0) as "takenAutomaticallyMicros"
     from (
       select amount_micros, automatic from farebox.top_ups
       where consumer_id = ${consumerId} and ${countsThisMonth}
@@ -110,7 +111,7 @@ async function sumTaken(connection: Connection, consumerId: string): Promise<Sta
 
 export interface ConsentChange {
   /** Null withdraws the consent. */
-  readonly ceiling: Micros | null;
+  readonly ceilingMicros: Micros | null;
   readonly givenBy: 'owner' | 'operator';
   /** What an owner was shown. */
   readonly terms?: { readonly version: string; readonly text: string };
@@ -123,18 +124,18 @@ export interface ConsentChange {
 export async function changeConsent(
   connection: Connection,
   consumerId: string,
-  { ceiling, givenBy, terms }: ConsentChange,
+  { ceilingMicros, givenBy, terms }: ConsentChange,
 ): Promise<void> {
   await connection.transaction(async (tx) => {
     // The notice before the account, as when it is taken up, which then reads the new ceiling.
     await hastenNotices(tx, 'auto_top_up', consumerId);
     await tx.query(sql.typeAlias('nothing')`
       with changed as (
-        update farebox.accounts set consent_ceiling_micros = ${ceiling}
+        update farebox.accounts set consent_ceiling_micros = ${ceilingMicros}
         where consumer_id = ${consumerId} returning id, ledger
       )
       insert into farebox.consents (ledger, id, account_id, ceiling_micros, given_by, terms_version, terms)
-      select ledger, ${randomUUIDv7()}::uuid, id, ${ceiling}::int8, ${givenBy}, ${terms?.version ?? null},
+      select ledger, ${randomUUIDv7()}::uuid, id, ${ceilingMicros}::int8, ${givenBy}, ${terms?.version ?? null},
         ${terms?.text ?? null}
       from changed
     `);

@@ -40,7 +40,7 @@ const Claim = Type.Object({
   processorId: Type.String(),
   status: Type.Enum(REVERSAL_STATUSES),
   /** With tax. */
-  amountMicros: micros,
+  grossMicros: micros,
   /** A dismissed fraud warning: it holds nothing, even while it is open at Stripe. */
   isDismissed: Type.Boolean(),
 });
@@ -162,7 +162,7 @@ export async function listClaims(
 ): Promise<readonly Claim[]> {
   return connection.any(sql.type(claimRow)`
     select top_up_id as "topUpId", coalesce(processor_id, id::text) as "processorId", status,
-      coalesce(gross_micros, amount_micros) as "amountMicros", dismissed_at is not null as "isDismissed"
+      coalesce(gross_micros, amount_micros) as "grossMicros", dismissed_at is not null as "isDismissed"
     from farebox.reversals
     where top_up_id = any(${sql.array(topUpIds, 'uuid')})
       and (status not in ('failed', 'won') or dismissed_at is not null)

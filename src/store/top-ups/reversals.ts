@@ -37,7 +37,7 @@ import { FailedRefund, failedRefundOf } from './failed-refunds.ts';
 export type ReportedReversal = {
   readonly processorId: string;
   /** With tax. */
-  readonly amountMicros: Micros;
+  readonly grossMicros: Micros;
 } & (
   | {
       readonly kind: 'refund';
@@ -218,7 +218,7 @@ async function recordOne(
   topUp: ReversedTopUp,
   reported: ReportedReversal,
 ): Promise<void> {
-  const { kind, status, amountMicros: grossMicros, processorId } = reported;
+  const { kind, status, grossMicros, processorId } = reported;
   const refundId = kind === 'refund' ? (reported.refundId ?? null) : null;
   const before = await tx.maybeOne(sql.type(reversalRow)`
     select ${reversalColumns} from farebox.reversals
@@ -267,7 +267,7 @@ export function grossOf(amountMicros: Micros, grossMicros: Micros): Micros | nul
 async function getShareClaimedBefore(
   tx: Transaction,
   topUp: ReversedTopUp,
-  { kind, amountMicros: grossMicros }: ReportedReversal,
+  { kind, grossMicros }: ReportedReversal,
   id: string | undefined,
 ): Promise<ClaimedShare> {
   const claimed = await getClaimedShare(tx, topUp, kind, id);

@@ -36,7 +36,7 @@ export function describeReversals(get: () => Target): void {
       const made = await makeRefund(stripe, intent.id, part);
       assert.ok(made.kind === 'made');
       assert.deepEqual(made.reported, { ...made.reported, refundId: part.id, status: 'made' });
-      assert.equal(made.reported.amountMicros, part.grossMicros);
+      assert.equal(made.reported.grossMicros, part.grossMicros);
       assert.deepEqual(await makeRefund(stripe, intent.id, part), made);
       assert.equal((await makeRefund(stripe, intent.id, refundOf(15.01))).kind, 'refused');
       const rest = await makeRefund(stripe, intent.id, refundOf(15));
@@ -95,7 +95,7 @@ export function describeReversals(get: () => Target): void {
       assert.deepEqual(open, {
         kind: 'dispute',
         processorId: dispute.id,
-        amountMicros: 25_000_000,
+        grossMicros: 25_000_000,
         status: 'open',
       });
       await eventOf(get(), 'charge.dispute.created', dispute.id);
@@ -134,7 +134,7 @@ export function describeReversals(get: () => Target): void {
       const warning = await until(async () => (await list()).data[0], { intervalMs: pollMs });
       assert.equal(warning.actionable, true);
       assert.deepEqual(await readReversals(stripe, intent.id), [
-        { kind: 'warning', processorId: warning.id, amountMicros: 25_000_000, status: 'open' },
+        { kind: 'warning', processorId: warning.id, grossMicros: 25_000_000, status: 'open' },
       ]);
       await eventOf(get(), 'radar.early_fraud_warning.created', warning.id);
       await stripe.refunds.create({ payment_intent: intent.id });

@@ -194,8 +194,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   codeBug(
     'a charge can be refunded for more than it was',
     REFUNDS,
-    'if (amountMicros > refundable || refundable === 0)',
-    'if (refundable === 0)',
+    'if (amountMicros > refundableMicros || refundableMicros === 0)',
+    'if (refundableMicros === 0)',
     [without('charge_refunds', 'charge_refunds_within_charge')],
   ),
   // Credits.

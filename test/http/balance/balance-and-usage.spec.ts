@@ -60,7 +60,7 @@ describe('GET /v1/balance', () => {
     const [topUp] = rows;
     assert.ok(topUp);
     const five = asMicros(5_000_000);
-    await changeConsent(database, topUp.consumerId, { ceiling: five, givenBy: 'operator' });
+    await changeConsent(database, topUp.consumerId, { ceilingMicros: five, givenBy: 'operator' });
     const settings = { thresholdMicros: five, amountMicros: five, ceilingMicros: five };
     assert.equal(await setAutoTopUp(database, topUp, settings), 'set');
     assert.deepEqual((await balanceOf(account)).autoTopUp, { status: 'on', reason: null });

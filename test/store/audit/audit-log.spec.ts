@@ -9,7 +9,7 @@ import { adjustBalance } from '../../../src/store/balance/adjustments.ts';
 import { asMicros } from '../../../src/domain/money.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
 
-const DEFAULTS = { keyPrefix: 'fare', ledgerCount: 1, consentCeiling: undefined };
+const DEFAULTS = { keyPrefix: 'fare', ledgerCount: 1, consentCeilingMicros: undefined };
 
 describe('the audit log', () => {
   let ledger: TestLedger;
@@ -20,7 +20,7 @@ describe('the audit log', () => {
     ledger = await openTestLedger(10);
     const created = await createAccounts(
       ledger.database,
-      [{ email: 'owner@example.com', balance: asMicros(1_000_000) }],
+      [{ email: 'owner@example.com', balanceMicros: asMicros(1_000_000) }],
       DEFAULTS,
     );
     assert.ok(created.kind === 'created' && created.accounts[0]);

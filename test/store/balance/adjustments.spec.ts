@@ -35,28 +35,28 @@ describe('an adjustment', () => {
     assert.deepEqual(await adjust(500_000), {
       kind: 'adjusted',
       isReplay: false,
-      balance: 0,
-      debt: 200_000,
+      balanceMicros: 0,
+      debtMicros: 200_000,
     });
     assert.equal(await payer.charge(1), false);
     assert.deepEqual(await adjust(300_001), {
       kind: 'adjusted',
       isReplay: false,
-      balance: 100_001,
-      debt: 0,
+      balanceMicros: 100_001,
+      debtMicros: 0,
     });
   });
 
   it('takes nothing that a dispute holds', async () => {
     const topUp = await payer.topUp(1_000_000);
     await payer.report(topUp, dispute(processorId('dp'), 600_000));
-    const refused = { kind: 'insufficient_balance', balance: 400_000 };
+    const refused = { kind: 'insufficient_balance', balanceMicros: 400_000 };
     assert.deepEqual(await adjust(-400_001), refused);
     assert.deepEqual(await adjust(-400_000), {
       kind: 'adjusted',
       isReplay: false,
-      balance: 0,
-      debt: 0,
+      balanceMicros: 0,
+      debtMicros: 0,
     });
     assert.deepEqual(await payer.money(), { balance: 0, held: 600_000, debt: 0 });
   });

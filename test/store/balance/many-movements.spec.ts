@@ -105,9 +105,9 @@ describe('a consumer with many old movements and holds', () => {
         const month = { fromMs: monthAt(0), toMs: monthAt(1) };
         const plans = await plansOf(ledger.database, client, async (database) => {
           const statement = await read(database, month);
-          assert.equal(statement.opening, OLD * OLD_MICROS);
+          assert.equal(statement.openingMicros, OLD * OLD_MICROS);
           assert.equal(statement.movements.length, 1);
-          assert.equal(statement.closing, TOP_UP_MICROS + OLD * OLD_MICROS);
+          assert.equal(statement.closingMicros, TOP_UP_MICROS + OLD * OLD_MICROS);
         });
         assertFewRead(plans);
       });
@@ -116,7 +116,7 @@ describe('a consumer with many old movements and holds', () => {
         const month = { fromMs: monthAt(-3), toMs: monthAt(-2) };
         const plans = await plansOf(ledger.database, client, async (database) => {
           const statement = await read(database, month);
-          assert.deepEqual([statement.opening, statement.closing], [0, 0]);
+          assert.deepEqual([statement.openingMicros, statement.closingMicros], [0, 0]);
         });
         assertFewRead(plans);
       });
@@ -130,11 +130,11 @@ describe('a consumer with many old movements and holds', () => {
         update farebox.movements set created_at = created_at - interval '40 days' where ${own} and kind = 'charge_refund'
       `);
       const earlier = { fromMs: monthAt(-2), toMs: monthAt(-1) };
-      assert.equal((await read(ledger.database, earlier)).opening, OLD * OLD_MICROS);
+      assert.equal((await read(ledger.database, earlier)).openingMicros, OLD * OLD_MICROS);
       await ledger.database.query(sql.typeAlias('nothing')`
         delete from farebox.movements where ${own} and kind = 'charge_refund'
       `);
-      assert.equal((await read(ledger.database, earlier)).opening, 0);
+      assert.equal((await read(ledger.database, earlier)).openingMicros, 0);
       const { movements } = await getBooks(ledger.database, payer);
       assert.deepEqual(
         movements.map(({ kind }) => kind),

@@ -329,8 +329,8 @@ describe('thresholds of a balance', () => {
   }
 
   async function giveBack(chargeId: string, micros?: number): Promise<void> {
-    const asked = micros === undefined ? null : asMicros(micros);
-    const request = { developerNumber: 1, chargeId, asked, idempotencyKey: undefined };
+    const askedMicros = micros === undefined ? null : asMicros(micros);
+    const request = { developerNumber: 1, chargeId, askedMicros, idempotencyKey: undefined };
     assert.equal((await refundCharge(database, request)).kind, 'refunded');
   }
 

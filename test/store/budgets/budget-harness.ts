@@ -167,8 +167,8 @@ export class BudgetHarness {
 
   async assertSame(): Promise<void> {
     const { model, view } = this;
-    const { balance } = await getCounters(this.#database, view);
-    assert.equal(balance, model.available, 'the balance');
+    const { balanceMicros } = await getCounters(this.#database, view);
+    assert.equal(balanceMicros, model.available, 'the balance');
     const shown = await listBudgets(this.#database, view, undefined, {
       limit: 1_000,
       beforeId: undefined,

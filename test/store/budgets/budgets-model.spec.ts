@@ -227,7 +227,7 @@ describe('budgets under everything at once', function () {
     const left = charge.amount - charge.refunded;
     const amount = random.between(0, 1) === 0 ? left : random.between(1, left);
     return async () => {
-      const request = { developerNumber: 1, chargeId: charge.id, asked: asMicros(amount) };
+      const request = { developerNumber: 1, chargeId: charge.id, askedMicros: asMicros(amount) };
       const { kind } = await refundCharge(database, { ...request, idempotencyKey: undefined });
       assert.equal(kind, 'refunded');
       return () => model.refund(charge, amount);

@@ -95,7 +95,7 @@ describe('the marks of budgets', () => {
       await refundCharge(database, {
         developerNumber: 1,
         chargeId,
-        asked: null,
+        askedMicros: null,
         idempotencyKey: undefined,
       });
       const hold = { ...harness.draft(key, 200), kind: 'place', seconds: 600 } as const;

@@ -116,7 +116,7 @@ describe('the windows of budgets', () => {
       refundCharge(database, {
         developerNumber: 1,
         chargeId,
-        asked: null,
+        askedMicros: null,
         idempotencyKey: undefined,
       });
 
@@ -166,7 +166,7 @@ describe('the windows of budgets', () => {
     const refunded = await refundCharge(database, {
       developerNumber: 1,
       chargeId: captured.chargeId,
-      asked: null,
+      askedMicros: null,
       idempotencyKey: undefined,
     });
     assert.equal(refunded.kind, 'refunded');

@@ -132,7 +132,7 @@ describe('an archive beside a rebuild', () => {
     const { kind } = await refundCharge(harness.database, {
       developerNumber: developer.developerNumber,
       chargeId: rows[0]?.id ?? assert.fail(),
-      asked: asMicros(20),
+      askedMicros: asMicros(20),
       idempotencyKey: undefined,
     });
     assert.equal(kind, 'refunded');

@@ -73,7 +73,7 @@ describe('an archive beside reads', () => {
     const statement = (connection: Connection) =>
       readConsumerStatement(connection, memory, consumer, first, closed);
     const before = await statement(database);
-    assert.deepEqual([before.opening, before.closing], [0, -100]);
+    assert.deepEqual([before.openingMicros, before.closingMicros], [0, -100]);
     assert.deepEqual(await besideArchive(takeTurn, FIRST, statement), before);
     // Until the first charge of the month. Once it is archived, its sum is all that is known.
     const total = (connection: Connection) =>

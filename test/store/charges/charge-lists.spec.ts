@@ -314,7 +314,7 @@ function earnedBy(
     .map(([key, group]) => ({
       tool: key.slice(key.indexOf(' ') + 1),
       beginsMs: Number(key.slice(0, key.indexOf(' '))),
-      earnings: asMicros(sum(group)),
+      earningsMicros: asMicros(sum(group)),
       charges: group.length,
     }))
     .filter(({ beginsMs }) => beginsMs >= fromMs && beginsMs < toMs)

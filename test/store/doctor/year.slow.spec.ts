@@ -125,8 +125,8 @@ class Year {
       case 'refundCharge': {
         const chargeId = this.#charges.length > 0 && random.pick(this.#charges);
         if (!chargeId) return;
-        const asked = random.chance(0.5) ? null : asMicros(random.between(1, 300_000));
-        const request = { developerNumber: 1, chargeId, asked, idempotencyKey: undefined };
+        const askedMicros = random.chance(0.5) ? null : asMicros(random.between(1, 300_000));
+        const request = { developerNumber: 1, chargeId, askedMicros, idempotencyKey: undefined };
         await refundCharge(database, request);
         return;
       }
@@ -158,7 +158,10 @@ class Year {
               ceilingMicros: asMicros(9_000_000),
             };
         const ceiling = asMicros(9_000_000);
-        await changeConsent(database, payer.consumerId, { ceiling, givenBy: 'operator' });
+        await changeConsent(database, payer.consumerId, {
+          ceilingMicros: ceiling,
+          givenBy: 'operator',
+        });
         await setAutoTopUp(database, payer, settings);
         return;
       }

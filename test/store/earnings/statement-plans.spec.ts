@@ -129,8 +129,8 @@ describe('the statement of a developer who has earned for years', () => {
     const plans = await plansOf(ledger.database, client, async (connection) => {
       const developer = { developerNumber: 1 };
       const statement = await readDeveloperStatement(connection, developer, month);
-      assert.equal(statement.opening, 10 * TOOLS * DAYS);
-      assert.equal(statement.closing, statement.opening);
+      assert.equal(statement.openingMicros, 10 * TOOLS * DAYS);
+      assert.equal(statement.closingMicros, statement.openingMicros);
     });
     const rows = rowsReadOf('earnings', plans);
     assert.ok(rows >= TOOLS && rows <= 2 * TOOLS, `${rows} sums`);

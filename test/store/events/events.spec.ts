@@ -148,7 +148,7 @@ describe('events', () => {
     await payer.report(id, dispute(dp, 10_000_000));
     await payer.report(id, dispute(dp, 10_000_000, 'won'));
     const warning = { kind: 'warning', processorId: processorId('issfr') } as const;
-    const warned = { ...warning, amountMicros: asMicros(1_000_000) };
+    const warned = { ...warning, grossMicros: asMicros(1_000_000) };
     await payer.report(other, { ...warned, status: 'open' });
     await payer.report(other, { ...warned, status: 'won' });
     await payer.report(other, dispute(processorId('dp'), 10_000_000, 'lost'));
@@ -196,7 +196,7 @@ describe('events', () => {
     const request = {
       developerNumber: 1,
       chargeId: draft.id,
-      asked: asMicros(1),
+      askedMicros: asMicros(1),
       idempotencyKey: 'once',
     };
     await refundCharge(database, request);
@@ -285,12 +285,12 @@ describe('events', () => {
     const tool = await registerTool(database, developer, {
       name,
       description: '',
-      price: asMicros(50_000),
+      priceMicros: asMicros(50_000),
     });
     assert.ok(typeof tool === 'object');
     const changes = { description: undefined, isArchived: undefined };
-    await changeTool(database, developer, tool.id, { ...changes, price: asMicros(70_000) });
-    await changeTool(database, developer, tool.id, { ...changes, price: asMicros(70_000) });
+    await changeTool(database, developer, tool.id, { ...changes, priceMicros: asMicros(70_000) });
+    await changeTool(database, developer, tool.id, { ...changes, priceMicros: asMicros(70_000) });
     assert.deepEqual(await told(), [
       {
         type: 'tool.price_changed',
@@ -303,13 +303,17 @@ describe('events', () => {
     const tool = await registerTool(database, await developerId(), {
       name: `tool ${randomUUID()}`,
       description: '',
-      price: asMicros(50_000),
+      priceMicros: asMicros(50_000),
     });
     assert.ok(typeof tool === 'object');
     await client.query('begin');
     // The time of this transaction is that of its first statement.
     await client.query('select now()');
-    const changes = { description: undefined, isArchived: undefined, price: asMicros(70_000) };
+    const changes = {
+      description: undefined,
+      isArchived: undefined,
+      priceMicros: asMicros(70_000),
+    };
     await changeTool(database, await developerId(), tool.id, changes);
     await client.query('update farebox.tools set price_micros = 90000 where id = $1', [tool.id]);
     await client.query('commit');

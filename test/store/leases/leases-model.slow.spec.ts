@@ -234,7 +234,7 @@ describe('leases', function () {
     if (charges.length === 0) return;
     const charge = random.pick(charges);
     const amount = random.between(1, charge.amount - charge.refunded);
-    const request = { developerNumber: 1, chargeId: charge.id, asked: asMicros(amount) };
+    const request = { developerNumber: 1, chargeId: charge.id, askedMicros: asMicros(amount) };
     const { kind } = await refundCharge(database, { ...request, idempotencyKey: undefined });
     assert.equal(kind, 'refunded');
     seen.add(kind);

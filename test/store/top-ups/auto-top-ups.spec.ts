@@ -62,7 +62,7 @@ describe('automatic top-ups in the database', () => {
   it('are not switched on without the consent of the owner, nor changed', async () => {
     const payer = await auto.newPayer();
     await payer.charge(6 * DOLLAR);
-    await changeConsent(database, payer.consumerId, { ceiling: null, givenBy: 'owner' });
+    await changeConsent(database, payer.consumerId, { ceilingMicros: null, givenBy: 'owner' });
     const settings = { ...SETTINGS, amountMicros: asMicros(30 * DOLLAR) };
     assert.equal(await setAutoTopUp(database, payer, settings), 'consent_required');
     assert.equal((await findAutoTopUp(database, payer))?.amountMicros, SETTINGS.amountMicros);
@@ -184,13 +184,13 @@ describe('automatic top-ups in the database', () => {
   describe('at their ceiling', () => {
     it("wait for the owner's consent, and start when it is given", async () => {
       const payer = await auto.newPayer();
-      await changeConsent(database, payer.consumerId, { ceiling: null, givenBy: 'operator' });
+      await changeConsent(database, payer.consumerId, { ceilingMicros: null, givenBy: 'operator' });
       await auto.takeUp(await auto.ask(payer));
       assert.deepEqual(await auto.stateOf(payer), ['waiting', 'consent_required']);
       assert.ok((await auto.waitMs(payer)) > HOUR_MS / 2);
 
       await changeConsent(database, payer.consumerId, {
-        ceiling: asMicros(20 * DOLLAR),
+        ceilingMicros: asMicros(20 * DOLLAR),
         givenBy: 'operator',
       });
       await auto.takeUp(await auto.take(payer));
@@ -218,7 +218,7 @@ describe('automatic top-ups in the database', () => {
     it('and direct ones together take no more than the owner consented to, twenty at once and again', async () => {
       const payer = await auto.newPayer({ ...SETTINGS, ceilingMicros: asMicros(1_000 * DOLLAR) });
       await changeConsent(database, payer.consumerId, {
-        ceiling: asMicros(110 * DOLLAR),
+        ceilingMicros: asMicros(110 * DOLLAR),
         givenBy: 'operator',
       });
       const direct = { ...payer, method: 'direct', amountMicros: asMicros(20 * DOLLAR) } as const;
@@ -280,14 +280,14 @@ describe('automatic top-ups in the database', () => {
         await auto.waitIsOver(payer);
       }
       const { id } = await auto.fire(payer, 1);
-      await changeConsent(database, payer.consumerId, { ceiling: null, givenBy: 'owner' });
+      await changeConsent(database, payer.consumerId, { ceilingMicros: null, givenBy: 'owner' });
       const state = { status: 'waiting', reason: 'consent_required' };
       assert.deepEqual(await fail(database, id, WITHDRAWN, HOUR_MS), state);
       await auto.takeUp(await auto.ask(payer, 1));
       assert.equal((await auto.automatic(payer)).length, 3);
 
       await changeConsent(database, payer.consumerId, {
-        ceiling: asMicros(1_000 * DOLLAR),
+        ceilingMicros: asMicros(1_000 * DOLLAR),
         givenBy: 'operator',
       });
       await auto.takeUp(await auto.take(payer));

@@ -56,7 +56,7 @@ describe('an account with many old top-ups', () => {
 
   const reads: Readonly<Record<string, (database: Database) => Promise<void>>> = {
     'what the month took': async (database) => {
-      assert.equal((await readConsent(database, payer.consumerId)).taken, 0);
+      assert.equal((await readConsent(database, payer.consumerId)).takenMicros, 0);
     },
     'the last declines': async (database) => {
       assert.ok((await findDeclinedWait(database, payer.consumerId)) > 0);

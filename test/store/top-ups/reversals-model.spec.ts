@@ -121,7 +121,8 @@ describe('the money of a consumer', () => {
     }
     change(model, topUpId, what, cents, pick);
     const known = model.reversals.filter((each) => each.topUpId === topUpId && each.processorId);
-    await payer.report(topUpId, ...(known as ReportedReversal[]));
+    const reported = known.map((each) => ({ ...each, grossMicros: each.amountMicros }));
+    await payer.report(topUpId, ...(reported as ReportedReversal[]));
   }
 });
 

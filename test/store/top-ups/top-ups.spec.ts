@@ -73,7 +73,7 @@ describe('top-ups in the database', () => {
   it('admits a checkout and a direct top-up of one consumer at once, without a deadlock', async () => {
     const consumer = await newConsumer();
     await changeConsent(database, consumer.consumerId, {
-      ceiling: 100_000_000 as Micros,
+      ceilingMicros: 100_000_000 as Micros,
       givenBy: 'operator',
     });
     const results = await atOnce(consumer, [{ method: 'checkout' }, { method: 'direct' }]);
@@ -263,7 +263,7 @@ describe('top-ups in the database', () => {
   it('counts what the month was credited and what is pending against its ceiling, and nothing else', async () => {
     const consumer = await newConsumer();
     await changeConsent(database, consumer.consumerId, {
-      ceiling: 20_000_000 as Micros,
+      ceilingMicros: 20_000_000 as Micros,
       givenBy: 'operator',
     });
     const direct = { method: 'direct' as const };
@@ -310,12 +310,12 @@ describe('top-ups in the database', () => {
     accounts += 1;
     const requests = Array.from({ length: count }, (_, n) => ({
       email: `c${accounts}-${n}@example.com`,
-      balance: 0 as Micros,
+      balanceMicros: 0 as Micros,
     }));
     const result = await createAccounts(database, requests, {
       keyPrefix: 'fare',
       ledgerCount: 16,
-      consentCeiling: undefined,
+      consentCeilingMicros: undefined,
     });
     assert.ok(result.kind === 'created');
     return Promise.all(

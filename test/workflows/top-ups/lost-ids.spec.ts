@@ -37,7 +37,7 @@ describe('a top-up whose row lost the ids of its payment', () => {
   beforeEach(async () => {
     consumer = await harness.newConsumer();
     await changeConsent(harness.database, consumer.consumerId, {
-      ceiling: asMicros(1_000_000_000),
+      ceilingMicros: asMicros(1_000_000_000),
       givenBy: 'operator',
     });
     customerId = await calls.createCustomer(harness.stripe, consumer.accountId);

@@ -231,7 +231,7 @@ describe('a step of a top-up that is started by hand', () => {
   it('charges no card once the owner has withdrawn the consent, though the top-up was accepted before', async () => {
     const consumer = await harness.newConsumer();
     const topUp = await openedRow('direct', consumer);
-    const none = { ceiling: null, givenBy: 'owner' } as const;
+    const none = { ceilingMicros: null, givenBy: 'owner' } as const;
     await changeConsent(harness.database, consumer.consumerId, none);
     const id = wireId('topUp', topUp.id);
     const verdict = (await execute('chargeSavedCard', id)) as Verdict;

@@ -233,7 +233,10 @@ describe('a taxed top-up', () => {
   it('fails at once when its tax takes it beyond the maximum of a card, and takes nothing', async () => {
     const { payer } = await paid(20);
     const ceiling = 2_000_000_000_000 as Micros;
-    await changeConsent(harness.database, payer.consumerId, { ceiling, givenBy: 'operator' });
+    await changeConsent(harness.database, payer.consumerId, {
+      ceilingMicros: ceiling,
+      givenBy: 'operator',
+    });
     const result = await harness.requestDirect(payer, 999_999.99);
     assert.ok(result.kind === 'failed', result.kind);
     assert.equal(result.failure.code, 'invalid_amount');

@@ -104,7 +104,10 @@ describe('an automatic top-up', () => {
     await setAutoTopUp(harness.database, consumer, { ...settings, ...change });
   };
   const allowed = (ceiling: Micros | null) => (consumer: Consumer) =>
-    changeConsent(harness.database, consumer.consumerId, { ceiling, givenBy: 'operator' });
+    changeConsent(harness.database, consumer.consumerId, {
+      ceilingMicros: ceiling,
+      givenBy: 'operator',
+    });
 
   for (const [what, change, ending] of [
     ['its owner turns it off', (consumer) => setAutoTopUp(harness.database, consumer, null), null],

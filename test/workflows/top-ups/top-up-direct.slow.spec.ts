@@ -102,7 +102,10 @@ describe('a direct top-up', () => {
     const prepared = await preparedPayment();
     const ceiling = 12_490_000 as Micros;
     const { consumerId } = prepared.consumer;
-    await changeConsent(harness.database, consumerId, { ceiling, givenBy: 'operator' });
+    await changeConsent(harness.database, consumerId, {
+      ceilingMicros: ceiling,
+      givenBy: 'operator',
+    });
     await endsUnpaid(prepared, 'consent_ceiling_reached');
   });
 
@@ -225,7 +228,7 @@ describe('a direct top-up', () => {
 
   async function requestCheckout(order: Parameters<typeof admitTopUp>[1]): Promise<TopUp> {
     await changeConsent(harness.database, order.consumerId, {
-      ceiling: 1_000_000_000 as Micros,
+      ceilingMicros: 1_000_000_000 as Micros,
       givenBy: 'operator',
     });
     const result = await requestTopUp(
@@ -369,7 +372,7 @@ describe('a direct top-up', () => {
   it('requires the consent of the owner', async () => {
     const consumer = await withCard('pm_card_visa');
     await changeConsent(harness.database, consumer.consumerId, {
-      ceiling: null,
+      ceilingMicros: null,
       givenBy: 'operator',
     });
     assert.deepEqual(await harness.requestDirect(consumer, 20), { kind: 'consent_required' });
@@ -378,7 +381,7 @@ describe('a direct top-up', () => {
   it('never takes more in a month than the owner consented to, under concurrent requests', async () => {
     const consumer = await withCard('pm_card_visa');
     await changeConsent(harness.database, consumer.consumerId, {
-      ceiling: 100_000_000 as Micros,
+      ceilingMicros: 100_000_000 as Micros,
       givenBy: 'operator',
     });
     const results = await Promise.all(

@@ -141,8 +141,8 @@ async function amountFor(api: Api, approval: Approval, idempotencyKey: string): 
 
 /** At this moment. */
 export async function shortfallNow(api: Api, approval: Approval): Promise<Micros> {
-  const { balance, debt } = await getCounters(api.database, approval);
-  return shortfallOf({ amountMicros: approval.amountMicros, balance, debt });
+  const { balanceMicros, debtMicros } = await getCounters(api.database, approval);
+  return shortfallOf({ amountMicros: approval.amountMicros, balanceMicros, debtMicros });
 }
 
 function errorOf(result: Exclude<Decided, { kind: 'decided' }>): ApiError {

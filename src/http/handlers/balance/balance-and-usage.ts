@@ -30,15 +30,15 @@ import { listPage } from '../../pagination.ts';
 import { refuseArchivedRange, refuseUnknownCharge } from '../../refuse-archived.ts';
 
 export async function getBalance(api: Api, { caller }: Request): Promise<Reply<BalanceReply>> {
-  const [{ balance, debt }, autoTopUp] = await Promise.all([
+  const [{ balanceMicros, debtMicros }, autoTopUp] = await Promise.all([
     getCounters(api.database, caller),
     findAutoTopUp(api.database, caller),
   ]);
   return {
     status: 200,
     body: {
-      balance: dollarsOf(balance),
-      debt: dollarsOf(debt),
+      balance: dollarsOf(balanceMicros),
+      debt: dollarsOf(debtMicros),
       consumerId: wireId('consumer', caller.consumerId),
       autoTopUp: { status: autoTopUp?.status ?? 'off', reason: autoTopUp?.reason ?? null },
     },

@@ -6,7 +6,7 @@ import { BUDGET_DEPTH_MAX, BUDGETS_MAX, type WindowUnit } from '../../../domain/
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId, uuidTime } from '../../../domain/ids.ts';
 import { parseTime } from '../../../domain/iso-time.ts';
-import { dollarsOf, LARGEST_AMOUNT, type Micros } from '../../../domain/money.ts';
+import { dollarsOf, LARGEST_AMOUNT, type Dollars, type Micros } from '../../../domain/money.ts';
 import type {
   BudgetBody,
   BudgetChanges,
@@ -308,6 +308,6 @@ function wireBudget({ own }: Seen, budget: Budget): BudgetReply {
   };
 }
 
-function dollarsOrNull(micros: Micros | null): number | null {
+function dollarsOrNull(micros: Micros | null): Dollars | null {
   return micros === null ? null : dollarsOf(micros);
 }

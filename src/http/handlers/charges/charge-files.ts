@@ -68,11 +68,11 @@ export function exportEarnings(
     pages: pagesOf(
       (limit, after?: ToolIntervalEarnings) =>
         listToolEarnings(api.database, caller, range, interval, { limit, after }),
-      ({ tool, beginsMs, charges, earnings }) => [
+      ({ tool, beginsMs, charges, earningsMicros }) => [
         tool,
         new Date(beginsMs).toISOString(),
         charges,
-        BigInt(earnings),
+        BigInt(earningsMicros),
       ],
     ),
   };

@@ -23,11 +23,12 @@ export async function postChargeRefund(
   api: Api,
   { caller, params, body, idempotencyKey }: Request<RefundBody>,
 ): Promise<Reply<RefundReply, 201>> {
-  const asked = body.amount === undefined ? null : amountOf('amount', body.amount, REFUNDABLE);
+  const askedMicros =
+    body.amount === undefined ? null : amountOf('amount', body.amount, REFUNDABLE);
   const chargeId = idIn('charge', params);
   if (chargeId === undefined) return refuseUnknownCharge(api, chargeId);
   const { developerNumber } = caller;
-  const request = { developerNumber, chargeId, asked, idempotencyKey };
+  const request = { developerNumber, chargeId, askedMicros, idempotencyKey };
   const result = await refundCharge(api.database, request);
   switch (result.kind) {
     case 'refunded':
@@ -46,13 +47,13 @@ export async function postChargeRefund(
         `The sum of all credits to the consumer would exceed ${LARGEST_AMOUNT}.`,
       );
     case 'exceeds_charge': {
-      const refundable = dollarsOf(result.refundable);
+      const refundable = dollarsOf(result.refundableMicros);
       throw new ApiError(
         'refund_exceeds_charge',
         refundable === 0
           ? 'The charge has been refunded in full.'
-          : `Only ${formatDollars(result.refundable)} of the charge is left to refund.`,
-        { ...(asked !== null && { param: 'amount' }), facts: { refundable } },
+          : `Only ${formatDollars(result.refundableMicros)} of the charge is left to refund.`,
+        { ...(askedMicros !== null && { param: 'amount' }), facts: { refundable } },
       );
     }
   }

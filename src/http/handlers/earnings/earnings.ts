@@ -4,7 +4,7 @@
  */
 import { DAY_MS, HOUR_MS } from '../../../domain/durations.ts';
 import { wireId } from '../../../domain/ids.ts';
-import { asMicros, dollarsOf } from '../../../domain/money.ts';
+import { asMicros, dollarsOf, type Dollars } from '../../../domain/money.ts';
 import type { EarningsQuery, EarningsReply } from '../../../schemas/earnings.ts';
 import type { TimeQuery } from '../../../schemas/shapes.ts';
 import type { KeyOwner } from '../../../store/accounts/api-keys.ts';
@@ -33,14 +33,16 @@ export async function getEarnings(
   const now = api.clock.nowMs();
   const tools = await sumEarningsByTool(api.database, caller, range, now - (now % INTERVAL_MS.day));
   // No prototype, so that a tool named __proto__ is a member like any other.
-  const byTool = Object.create(null) as Record<string, number>;
-  for (const { tool, earnings } of tools) if (earnings !== null) byTool[tool] = dollarsOf(earnings);
+  const byTool = Object.create(null) as Record<string, Dollars>;
+  for (const { tool, earningsMicros } of tools) {
+    if (earningsMicros !== null) byTool[tool] = dollarsOf(earningsMicros);
+  }
   return {
     status: 200,
     body: {
       developerId: wireId('developer', caller.developerId),
-      totalEarnings: sum(tools.map(({ earnings }) => earnings ?? 0)),
-      todayEarnings: sum(tools.map(({ today }) => today)),
+      totalEarnings: sum(tools.map(({ earningsMicros }) => earningsMicros ?? 0)),
+      todayEarnings: sum(tools.map(({ todayMicros }) => todayMicros)),
       byTool,
       ...(series && { series }),
     },
@@ -79,11 +81,14 @@ async function seriesOf(api: ScanApi, caller: KeyOwner, range: EarningsFilter, i
   const byTime = new Map(found.map((each) => [each.beginsMs, each]));
   return Array.from({ length: Math.max(points, 0) }, (_, index) => {
     const beginsMs = fromMs + index * lengthMs;
-    const { earnings, charges } = byTime.get(beginsMs) ?? { earnings: asMicros(0), charges: 0 };
-    return { from: new Date(beginsMs).toISOString(), earnings: dollarsOf(earnings), charges };
+    const { earningsMicros, charges } = byTime.get(beginsMs) ?? NOTHING;
+    const earnings = dollarsOf(earningsMicros);
+    return { from: new Date(beginsMs).toISOString(), earnings, charges };
   });
 }
 
-function sum(amounts: readonly number[]): number {
+const NOTHING = { earningsMicros: asMicros(0), charges: 0 };
+
+function sum(amounts: readonly number[]): Dollars {
   return dollarsOf(asMicros(amounts.reduce((total, amount) => total + amount, 0)));
 }

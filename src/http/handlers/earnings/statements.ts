@@ -1,6 +1,6 @@
 /** Monthly statements for the key's role. A month is a UTC month; one without entries is empty. */
 import { wireId } from '../../../domain/ids.ts';
-import { asMicros, dollarsOf } from '../../../domain/money.ts';
+import { dollarsOf } from '../../../domain/money.ts';
 import type {
   ConsumerStatementReply,
   DeveloperStatementReply,
@@ -117,13 +117,18 @@ type DeveloperView = Pick<
   'openingEarnings' | 'earned' | 'refunds' | 'closingEarnings'
 >;
 
-function consumerView({ opening, movements, charges, closing }: ConsumerStatement): ConsumerView {
+function consumerView({
+  openingMicros,
+  movements,
+  charges,
+  closingMicros,
+}: ConsumerStatement): ConsumerView {
   return {
-    openingBalance: dollarsOf(opening),
+    openingBalance: dollarsOf(openingMicros),
     movements: movements.map(({ kind, amountMicros, taxMicros, topUpId, reason, createdAt }) => ({
       kind,
       amount: dollarsOf(amountMicros),
-      ...(taxMicros !== 0 && { tax: dollarsOf(asMicros(taxMicros)) }),
+      ...(taxMicros !== 0 && { tax: dollarsOf(taxMicros) }),
       topUpId: topUpIdOf(topUpId),
       reason,
       createdAt,
@@ -133,18 +138,23 @@ function consumerView({ opening, movements, charges, closing }: ConsumerStatemen
       charges: count,
       amount: dollarsOf(amountMicros),
     })),
-    closingBalance: dollarsOf(closing),
+    closingBalance: dollarsOf(closingMicros),
   };
 }
 
-function developerView({ opening, earned, refunds, closing }: DeveloperStatement): DeveloperView {
+function developerView({
+  openingMicros,
+  earned,
+  refunds,
+  closingMicros,
+}: DeveloperStatement): DeveloperView {
   return {
-    openingEarnings: dollarsOf(opening),
-    earned: earned.map(({ beginsMs, tool, charges, earnings }) => ({
+    openingEarnings: dollarsOf(openingMicros),
+    earned: earned.map(({ beginsMs, tool, charges, earningsMicros }) => ({
       day: dayOf(beginsMs),
       tool,
       charges,
-      amount: dollarsOf(earnings),
+      amount: dollarsOf(earningsMicros),
     })),
     refunds: refunds.map(({ day, tool, refunds: count, amountMicros }) => ({
       day: day.slice(0, 10),
@@ -152,14 +162,14 @@ function developerView({ opening, earned, refunds, closing }: DeveloperStatement
       refunds: count,
       amount: dollarsOf(amountMicros),
     })),
-    closingEarnings: dollarsOf(closing),
+    closingEarnings: dollarsOf(closingMicros),
   };
 }
 
 function consumerRows(month: Month, statement: ConsumerStatement): Cell[][] {
-  const { opening, movements, charges, closing } = statement;
+  const { openingMicros, movements, charges, closingMicros } = statement;
   return [
-    [isoOf(month.fromMs), 'opening_balance', '', '', '', '', BigInt(opening), ''],
+    [isoOf(month.fromMs), 'opening_balance', '', '', '', '', BigInt(openingMicros), ''],
     ...movements.map(({ kind, amountMicros, taxMicros, topUpId, reason, createdAt }): Cell[] => [
       createdAt,
       kind,
@@ -180,22 +190,22 @@ function consumerRows(month: Month, statement: ConsumerStatement): Cell[][] {
       -BigInt(amountMicros),
       '',
     ]),
-    [isoOf(month.toMs), 'closing_balance', '', '', '', '', BigInt(closing), ''],
+    [isoOf(month.toMs), 'closing_balance', '', '', '', '', BigInt(closingMicros), ''],
   ];
 }
 
 function developerRows(month: Month, statement: DeveloperStatement): Cell[][] {
-  const { opening, earned, refunds, closing } = statement;
+  const { openingMicros, earned, refunds, closingMicros } = statement;
   return [
-    [isoOf(month.fromMs), 'opening_earnings', '', '', '', '', BigInt(opening), ''],
-    ...earned.map(({ beginsMs, tool, charges, earnings }): Cell[] => [
+    [isoOf(month.fromMs), 'opening_earnings', '', '', '', '', BigInt(openingMicros), ''],
+    ...earned.map(({ beginsMs, tool, charges, earningsMicros }): Cell[] => [
       dayOf(beginsMs),
       'earned',
       tool,
       '',
       '',
       charges,
-      BigInt(earnings),
+      BigInt(earningsMicros),
       '',
     ]),
     ...refunds.map(({ day, tool, refunds: count, amountMicros }): Cell[] => [
@@ -208,6 +218,6 @@ function developerRows(month: Month, statement: DeveloperStatement): Cell[][] {
       -BigInt(amountMicros),
       '',
     ]),
-    [isoOf(month.toMs), 'closing_earnings', '', '', '', '', BigInt(closing), ''],
+    [isoOf(month.toMs), 'closing_earnings', '', '', '', '', BigInt(closingMicros), ''],
   ];
 }

@@ -1,7 +1,7 @@
 /** The developer's tools (specification section 4.2). */
 import { ApiError } from '../../../domain/errors.ts';
 import { wireId } from '../../../domain/ids.ts';
-import { dollarsOf, type Micros } from '../../../domain/money.ts';
+import { dollarsOf, type Dollars, type Micros } from '../../../domain/money.ts';
 import type {
   ChangedToolReply,
   ToolBody,
@@ -31,7 +31,7 @@ export async function postTool(
   const tool = await registerTool(api.database, caller.developerId, {
     name: body.name,
     description: body.description ?? '',
-    price: priceOf(body.price) ?? null,
+    priceMicros: priceOf(body.price) ?? null,
   });
   if (tool === 'too_many') throw tooManyTools();
   if (tool === 'exists') {
@@ -57,7 +57,7 @@ export async function patchTool(
     id &&
     (await changeTool(api.database, caller.developerId, id, {
       description: body.description,
-      price: priceOf(body.price),
+      priceMicros: priceOf(body.price),
       isArchived: body.archived,
     }));
   if (!tool) throw noSuch('tool');
@@ -126,6 +126,6 @@ function priceOf(sent: number | string | null | undefined): Micros | null | unde
   return sent === null || sent === undefined ? sent : amountOf('price', sent, CHARGEABLE);
 }
 
-function wirePrice(micros: Micros | null): number | null {
+function wirePrice(micros: Micros | null): Dollars | null {
   return micros === null ? null : dollarsOf(micros);
 }

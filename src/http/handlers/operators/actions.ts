@@ -4,7 +4,6 @@ import { ApiError } from '../../../domain/errors.ts';
 import { wireId } from '../../../domain/ids.ts';
 import { isTest } from '../../../domain/mode.ts';
 import {
-  asMicros,
   dollarsOf,
   formatDollars,
   isWholeCents,
@@ -29,7 +28,7 @@ import { accountOf } from './accounts.ts';
 
 const ADJUSTMENT: AmountRule = {
   accepts: (amount) => amount !== 0 && Math.abs(amount) <= MANUAL_MICROS_MAX,
-  says: `other than 0, at most ${dollarsOf(asMicros(MANUAL_MICROS_MAX))} dollars, with at most six decimals`,
+  says: `other than 0, at most ${dollarsOf(MANUAL_MICROS_MAX)} dollars, with at most six decimals`,
 };
 const WHOLE_CENTS: AmountRule = {
   accepts: (amount) => amount > 0 && isWholeCents(amount),
@@ -51,16 +50,16 @@ export async function postAdjustment(
         status: 201,
         body: {
           amount: dollarsOf(amountMicros),
-          balance: dollarsOf(result.balance),
-          debt: dollarsOf(result.debt),
+          balance: dollarsOf(result.balanceMicros),
+          debt: dollarsOf(result.debtMicros),
         },
         ...(result.isReplay && { headers: REPLAYED }),
       };
     case 'insufficient_balance':
       throw new ApiError(
         'insufficient_balance',
-        `The balance is ${formatDollars(result.balance)} and never goes below zero.`,
-        { facts: { balance: dollarsOf(result.balance) } },
+        `The balance is ${formatDollars(result.balanceMicros)} and never goes below zero.`,
+        { facts: { balance: dollarsOf(result.balanceMicros) } },
       );
     case 'too_much_credited':
       throw balanceTooLarge();

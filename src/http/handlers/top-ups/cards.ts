@@ -119,8 +119,8 @@ export async function postCardSetup(
   api: Api,
   { caller }: Request,
 ): Promise<Reply<CardSetupReply, 201>> {
-  const { ceiling } = await readConsent(api.database, caller.consumerId);
-  if (ceiling === null) {
+  const { ceilingMicros } = await readConsent(api.database, caller.consumerId);
+  if (ceilingMicros === null) {
     throw new ApiError('consent_required', 'Allow payments from your saved card first.');
   }
   const { database, stripe } = api;

@@ -5,7 +5,7 @@
  */
 import { CONSENT_TERMS } from '../../../domain/consent-terms.ts';
 import { ApiError } from '../../../domain/errors.ts';
-import { asMicros, dollarsOf, type Micros } from '../../../domain/money.ts';
+import { dollarsOf, type Micros } from '../../../domain/money.ts';
 import { TOP_UP_MICROS_MAX, TOP_UP_MICROS_MIN } from '../../../domain/top-up.ts';
 import type { AutoTopUpBody, ConsentBody, ConsentReply } from '../../../schemas/consent.ts';
 import type { KeyOwner } from '../../../store/accounts/api-keys.ts';
@@ -26,13 +26,13 @@ export async function getConsent(
   { database }: { readonly database: Connection },
   { caller }: Pick<Request, 'caller'>,
 ): Promise<Reply<ConsentReply>> {
-  const { ceiling, taken, agreedAt } = await readConsent(database, caller.consumerId);
+  const { ceilingMicros, takenMicros, agreedAt } = await readConsent(database, caller.consumerId);
   const autoTopUp = await findAutoTopUp(database, caller);
   return {
     status: 200,
     body: {
-      ceiling: ceiling === null ? null : dollarsOf(asMicros(ceiling)),
-      taken: dollarsOf(asMicros(taken)),
+      ceiling: ceilingMicros === null ? null : dollarsOf(ceilingMicros),
+      taken: dollarsOf(takenMicros),
       agreedAt,
       terms: { ...CONSENT_TERMS },
       autoTopUp: autoTopUp && {
@@ -54,10 +54,10 @@ export async function postConsent(
   if (body.termsVersion !== CONSENT_TERMS.version) {
     throw invalidField('termsVersion', 'The terms have changed. Read and accept the new terms.');
   }
-  const ceiling = amountOf('ceiling', body.ceiling, CEILING);
+  const ceilingMicros = amountOf('ceiling', body.ceiling, CEILING);
   return api.database.transaction(async (database) => {
     await changeConsent(database, caller.consumerId, {
-      ceiling,
+      ceilingMicros,
       givenBy: 'owner',
       terms: CONSENT_TERMS,
     });
@@ -71,7 +71,7 @@ export async function postConsentWithdrawal(
   { caller }: Request,
 ): Promise<Reply<ConsentReply>> {
   return api.database.transaction(async (database) => {
-    await changeConsent(database, caller.consumerId, { ceiling: null, givenBy: 'owner' });
+    await changeConsent(database, caller.consumerId, { ceilingMicros: null, givenBy: 'owner' });
     return getConsent({ database }, { caller });
   });
 }
@@ -81,11 +81,7 @@ export async function postAutoTopUp(
   { caller, body }: Request<AutoTopUpBody>,
 ): Promise<Reply<ConsentReply>> {
   const thresholdMicros = amountOf('threshold', body.threshold, THRESHOLD);
-  const amountMicros = amountOf(
-    'amount',
-    body.amount,
-    payableFrom(api, asMicros(TOP_UP_MICROS_MIN)),
-  );
+  const amountMicros = amountOf('amount', body.amount, payableFrom(api, TOP_UP_MICROS_MIN));
   const ceilingMicros = amountOf('ceiling', body.ceiling, CEILING);
   if (amountMicros > ceilingMicros) {
     throw invalidAmount('ceiling', body.ceiling, 'at least the amount of one top-up');
@@ -120,5 +116,5 @@ const upTo = (max: Micros): AmountRule => ({
   accepts: (amount) => amount > 0 && amount <= max,
   says: `more than 0 and at most ${dollarsOf(max)} dollars`,
 });
-const THRESHOLD = upTo(asMicros(TOP_UP_MICROS_MAX));
-const CEILING = upTo(asMicros(TOP_UP_MICROS_MAX));
+const THRESHOLD = upTo(TOP_UP_MICROS_MAX);
+const CEILING = upTo(TOP_UP_MICROS_MAX);

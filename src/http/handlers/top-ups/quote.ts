@@ -19,11 +19,7 @@ export async function getTopUpQuote(
   api: Api,
   { caller, query }: Request<undefined, TopUpQuoteQuery>,
 ): Promise<Reply<TopUpQuoteReply>> {
-  const amountMicros = amountOf(
-    'amount',
-    query.amount,
-    payableFrom(api, asMicros(TOP_UP_MICROS_MIN)),
-  );
+  const amountMicros = amountOf('amount', query.amount, payableFrom(api, TOP_UP_MICROS_MIN));
   const { tax } = api.config.stripe;
   const taxMicros =
     tax && !isTest(caller) ? await taxOn(api, caller, amountMicros, tax) : asMicros(0);

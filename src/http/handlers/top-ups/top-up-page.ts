@@ -7,13 +7,7 @@ import type { Context, Middleware } from 'koa';
 import type { TopUpLink } from '../../../signing/top-up-links.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
 import { isTest } from '../../../domain/mode.ts';
-import {
-  asMicros,
-  formatDollars,
-  MICROS_PER_DOLLAR,
-  microsOfDollars,
-  type Micros,
-} from '../../../domain/money.ts';
+import { dollarsOf, formatDollars, microsOfDollars, type Micros } from '../../../domain/money.ts';
 import { CHECKOUT_MICROS_MIN } from '../../../domain/checkout.ts';
 import { isCredited } from '../../../domain/top-up.ts';
 import { findHolder } from '../../../store/accounts/test-accounts.ts';
@@ -68,19 +62,16 @@ export function postTopUpPage(api: Api): Middleware {
         status,
         choice(api, read, { link, returnUrl, problem, isTest: isTest(holder) }),
       );
-    const amount = amountOf(api, form.get('amount') ?? '');
-    if (amount === undefined) {
-      const [least, most] = [
-        formatDollars(asMicros(CHECKOUT_MICROS_MIN)),
-        formatDollars(maxPayable(api)),
-      ];
+    const amountMicros = amountOf(api, form.get('amount') ?? '');
+    if (amountMicros === undefined) {
+      const [least, most] = [formatDollars(CHECKOUT_MICROS_MIN), formatDollars(maxPayable(api))];
       return again(
         400,
         `Enter an amount of at least ${least} and at most ${most}, in whole cents.`,
       );
     }
     const outcome = await openCheckout(api, holder, {
-      amount,
+      amountMicros,
       prefix: `link-${hash('sha256', link).slice(0, 16)}-`,
       attempt: form.get('attempt') ?? '',
     });
@@ -107,7 +98,7 @@ export function postTopUpPage(api: Api): Middleware {
 const CHECKOUTS_PER_LINK = 10;
 
 interface Attempt {
-  readonly amount: Micros;
+  readonly amountMicros: Micros;
   /** The beginning of this link's idempotency keys. */
   readonly prefix: string;
   readonly attempt: string;
@@ -117,16 +108,16 @@ interface Attempt {
 function openCheckout(
   api: Api,
   consumer: TopUpRequest['consumer'],
-  { amount, prefix, attempt }: Attempt,
+  { amountMicros, prefix, attempt }: Attempt,
 ): Promise<TopUpResult | 'too_many'> {
-  const idempotencyKey = `${prefix}${UUID.test(attempt) ? attempt : randomUUID()}-${amount}`;
+  const idempotencyKey = `${prefix}${UUID.test(attempt) ? attempt : randomUUID()}-${amountMicros}`;
   return api.shares.oneByOne.run(prefix, 1, async () => {
     const keys = await listIdempotencyKeys(api.database, consumer.consumerId, prefix);
     if (keys.length >= CHECKOUTS_PER_LINK && !keys.includes(idempotencyKey)) return 'too_many';
     return requestTopUp(api.topUps, {
       consumer,
       method: 'checkout',
-      amountMicros: amount,
+      amountMicros,
       idempotencyKey,
       byLink: true,
     });
@@ -206,7 +197,7 @@ async function returnTo(api: Api, link: TopUpLink, asked: string): Promise<URL |
 
 function amountOf(api: Api, text: string): Micros | undefined {
   const amount = microsOfDollars(text);
-  const payable = payableFrom(api, asMicros(CHECKOUT_MICROS_MIN));
+  const payable = payableFrom(api, CHECKOUT_MICROS_MIN);
   return amount !== undefined && payable.accepts(amount) ? amount : undefined;
 }
 
@@ -254,12 +245,12 @@ interface Choice {
 
 function choice(
   api: Api,
-  { suggested: missing }: TopUpLink,
+  { suggestedMicros: missingMicros }: TopUpLink,
   { link, returnUrl = '', problem, isTest: isPlay }: Choice,
 ): HtmlPage {
-  const max = maxPayable(api);
-  const suggested = Math.min(missing, max);
-  const dollars = suggested / MICROS_PER_DOLLAR;
+  const maxMicros = maxPayable(api);
+  const suggestedMicros = missingMicros < maxMicros ? missingMicros : maxMicros;
+  const dollars = dollarsOf(suggestedMicros);
   const others = AMOUNTS.filter((amount) => amount > dollars).slice(0, 3);
   const form =
     '<form method="post" action="/top-up">' +
@@ -275,12 +266,12 @@ function choice(
         ? 'this is test mode, so it is play money and nobody pays.</p>'
         : 'you pay on the next page.</p>') +
       (problem === undefined ? '' : `<p class="problem" role="alert">${escapeHtml(problem)}</p>`) +
-      `${form}<button class="main" name="amount" value="${dollars}">${isPlay ? 'Add' : 'Pay'} ${formatDollars(asMicros(suggested))}</button>` +
+      `${form}<button class="main" name="amount" value="${dollars}">${isPlay ? 'Add' : 'Pay'} ${formatDollars(suggestedMicros)}</button>` +
       `<div class="amounts">${others.map(offer).join('')}</div></form>` +
       `${form}<label for="other">Other amount in dollars</label><div class="row">` +
-      `<input id="other" name="amount" type="number" inputmode="decimal" min="5" max="${max / MICROS_PER_DOLLAR}" step="0.01" required>` +
+      `<input id="other" name="amount" type="number" inputmode="decimal" min="${dollarsOf(CHECKOUT_MICROS_MIN)}" max="${dollarsOf(maxMicros)}" step="0.01" required>` +
       '<button>Continue</button></div></form>' +
-      `<p class="quiet">At least ${formatDollars(asMicros(CHECKOUT_MICROS_MIN))}. This link can only add money to one balance. It does not sign anyone in.</p>`,
+      `<p class="quiet">At least ${formatDollars(CHECKOUT_MICROS_MIN)}. This link can only add money to one balance. It does not sign anyone in.</p>`,
   };
 }
 

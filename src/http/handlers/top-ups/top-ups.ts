@@ -3,13 +3,7 @@ import { CHECKOUT_MICROS_MIN } from '../../../domain/checkout.ts';
 import { ApiError, ERRORS, type ErrorCode } from '../../../domain/errors.ts';
 import { wireId } from '../../../domain/ids.ts';
 import { isTest } from '../../../domain/mode.ts';
-import {
-  asMicros,
-  dollarsOf,
-  formatDollars,
-  isWholeCents,
-  type Micros,
-} from '../../../domain/money.ts';
+import { dollarsOf, formatDollars, isWholeCents, type Micros } from '../../../domain/money.ts';
 import {
   openTopUpsMax,
   TOP_UP_MICROS_MIN,
@@ -67,13 +61,13 @@ export async function postTopUp(
   request: Request<TopUpBody>,
 ): Promise<Reply<TopUpReply, 201 | 202>> {
   const { topUp, isReplay } = await paidFor(api, request, 'direct', TOP_UP_MICROS_MIN);
-  const { balance } = await afterCommit(() => getCounters(api.database, request.caller));
+  const { balanceMicros } = await afterCommit(() => getCounters(api.database, request.caller));
   return {
     status: topUp.status === 'pending' ? 202 : 201,
     body: {
       topUpId: wireId('topUp', topUp.id),
       amount: dollarsOf(topUp.amountMicros),
-      balance: dollarsOf(balance),
+      balance: dollarsOf(balanceMicros),
       status: topUp.status,
       ...sessionUrlOf(api, topUp),
     },
@@ -117,9 +111,9 @@ export async function paidFor(
     idempotencyKey,
   }: Pick<Request<CheckoutBody>, 'caller' | 'body' | 'idempotencyKey'>,
   method: TopUpRequest['method'],
-  min: number,
+  min: Micros,
 ): Promise<{ readonly topUp: TopUp; readonly isReplay: boolean }> {
-  const amountMicros = amountOf('amount', body.amount, payableFrom(api, asMicros(min)));
+  const amountMicros = amountOf('amount', body.amount, payableFrom(api, min));
   const result = await requestTopUp(inTurnOf(api, caller), {
     consumer: caller,
     method,
