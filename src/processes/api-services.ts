@@ -90,7 +90,6 @@ export async function openServices(deps: ServiceDeps): Promise<Api> {
       temporal,
       log,
       answerMs: config.topUpAnswerMs,
-      inTurn: (accountId, write) => shares.topUps.run(accountId, 1, write),
     },
     invocations: {
       database: invocations,

@@ -123,13 +123,11 @@ function openCheckout(
   return api.shares.oneByOne.run(prefix, 1, async () => {
     const keys = await listIdempotencyKeys(api.database, consumer.consumerId, prefix);
     if (keys.length >= CHECKOUTS_PER_LINK && !keys.includes(idempotencyKey)) return 'too_many';
-    return requestTopUp(api.topUps, {
-      consumer,
-      method: 'checkout',
-      amountMicros: amount,
-      idempotencyKey,
-      byLink: true,
-    });
+    return requestTopUp(
+      api.topUps,
+      { consumer, method: 'checkout', amountMicros: amount, idempotencyKey, byLink: true },
+      (write) => api.shares.topUps.run(consumer.accountId, 1, write),
+    );
   });
 }
 
