@@ -95,6 +95,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   post('/v1/charges', {
     operation: 'createCharge',
     share: 'none',
+    rate: 'none',
     role: 'developer',
     body: ChargeBody,
     replies: { 201: ChargeReply },
@@ -110,6 +111,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     accepts: ChargeBatchEnvelope,
     bodyBytesMax: BATCH_BYTES_MAX,
     share: 'batches',
+    rate: 'none',
     repliesInSlices: true,
     replies: { 200: ChargeBatchReply },
     reportsOutcome: true,
@@ -142,6 +144,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   post('/v1/charges/:id/refund', {
     operation: 'refundCharge',
     share: 'refunds',
+    rate: 'refunds',
     role: 'developer',
     params: chargeParams,
     body: RefundBody,
@@ -154,6 +157,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   post('/v1/holds', {
     operation: 'createHold',
     share: 'none',
+    rate: 'none',
     role: 'developer',
     body: HoldBody,
     replies: { 201: PlacedHoldReply },
@@ -179,6 +183,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   post('/v1/holds/:id/capture', {
     operation: 'captureHold',
     share: 'none',
+    rate: 'none',
     role: 'developer',
     params: holdParams,
     body: CaptureBody,
@@ -198,6 +203,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   post('/v1/holds/:id/extend', {
     operation: 'extendHold',
     share: 'none',
+    rate: 'none',
     role: 'developer',
     params: holdParams,
     body: ExtendBody,
@@ -209,6 +215,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   act('/v1/holds/:id/release', {
     operation: 'releaseHold',
     share: 'none',
+    rate: 'none',
     role: 'developer',
     params: holdParams,
     replies: { 200: HoldReply },
@@ -257,7 +264,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   }),
   post('/v1/top-up', {
     operation: 'createTopUp',
-    share: 'counted',
+    share: 'none',
     role: 'consumer',
     body: TopUpBody,
     replies: { 201: TopUpReply, 202: TopUpReply },
@@ -291,7 +298,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   }),
   post('/v1/checkout', {
     operation: 'createCheckout',
-    share: 'counted',
+    share: 'none',
     role: 'consumer',
     body: CheckoutBody,
     replies: { 201: CheckoutReply, 202: CheckoutReply },
