@@ -4,6 +4,7 @@
  */
 import { chargeByClient } from './client-calls.ts';
 import {
+  AMOUNT_MICROS,
   BATCHES,
   CONSUMERS,
   countCharges,
@@ -184,7 +185,7 @@ function debit(ledger: Ledger, consumers: number, effort: Effort): Promise<Measu
 
 async function postByStatement(ledger: Ledger, effort: Effort): Promise<Measured> {
   const { databaseUrl, developerNumber: developer } = ledger;
-  const variables = { batches: BATCHES, developer };
+  const variables = { batches: BATCHES, developer, amount: AMOUNT_MICROS };
   const calls = await runScript({ databaseUrl, file: 'post-charges.sql', variables }, effort);
   return { ...calls, count: calls.count * BATCH, perSecond: calls.perSecond * BATCH };
 }

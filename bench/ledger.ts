@@ -14,12 +14,14 @@ import { withClient, type Stack } from './stack.ts';
 
 /** The charged consumers, with a key each. */
 export const CONSUMERS = 10_000;
-/** Batches of 100 consumers drawn at random, for post-charges.sql. */
+/** Batches of 100 charges to consumers drawn at random, for post-charges.sql. */
 export const BATCHES = 1_000;
 export const LEDGERS = 16;
 /** Enough for all charges of a run. */
 export const BALANCE = asMicros(1_000_000 * MICROS_PER_DOLLAR);
 const BATCH = 100;
+/** What a charge of post-charges.sql costs. */
+export const AMOUNT_MICROS = 100;
 const CLI = join(import.meta.dirname, '../src/cli.ts');
 
 export interface Ledger {
@@ -48,7 +50,10 @@ export async function createLedger(stack: Stack, name: string, seed: number): Pr
     await client.query(`
       create schema bench;
       create table bench.consumers (n int primary key, ledger smallint not null, id uuid not null);
-      create table bench.batches (n int primary key, ledgers smallint[] not null, consumers uuid[] not null)
+      create table bench.batches (
+        n int primary key, ledgers smallint[] not null, consumers uuid[] not null, totals bigint[] not null,
+        groups int[] not null, through bigint[] not null
+      )
     `);
     await client.query(
       `insert into bench.consumers
@@ -56,14 +61,7 @@ export async function createLedger(stack: Stack, name: string, seed: number): Pr
        join farebox.consumers c on c.id = a.id`,
       [accounts.map(({ consumerId }) => consumerId)],
     );
-    await client.query(`
-      insert into bench.batches
-      select batch, array_agg(c.ledger), array_agg(c.id)
-      from (
-        select batch, 1 + floor(random() * ${CONSUMERS})::int as n
-        from generate_series(1, ${BATCHES}) batch cross join generate_series(1, ${BATCH})
-      ) drawn join bench.consumers c using (n) group by batch
-    `);
+    await client.query(drawBatches);
     await client.query(fundBaseline);
     await client.query('vacuum analyze');
   });
@@ -112,6 +110,27 @@ async function signUp(databaseUrl: string) {
   if (result.kind !== 'created') throw new Error('the addresses are taken');
   return result.accounts;
 }
+
+/** Grouped by consumer and added up, as src/store/charges/post-charges.ts does it. */
+const drawBatches = `
+  insert into bench.batches (n, ledgers, consumers, totals, groups, through)
+  with drawn as materialized (
+    select batch, place, 1 + floor(random() * ${CONSUMERS})::int as n
+    from generate_series(1, ${BATCHES}) batch cross join generate_series(1, ${BATCH}) place
+  ), charges as (
+    select batch, place, c.ledger, c.id,
+      dense_rank() over (partition by batch order by c.ledger, c.id)::int as grp,
+      ${AMOUNT_MICROS} * row_number() over (partition by batch, c.id order by place) as through
+    from drawn join bench.consumers c using (n)
+  ), grouped as (
+    select batch, array_agg(ledger order by grp) as ledgers, array_agg(id order by grp) as consumers,
+      array_agg(total order by grp) as totals
+    from (select batch, grp, ledger, id, max(through) as total from charges group by 1, 2, 3, 4) g
+    group by batch
+  )
+  select batch, ledgers, consumers, totals, array_agg(grp order by place), array_agg(through order by place)
+  from charges join grouped using (batch) group by batch, ledgers, consumers, totals
+`;
 
 /** The consumers of debit.sql. It computes their ids, because a look-up would slow it down needlessly. */
 const fundBaseline = `

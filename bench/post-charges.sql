@@ -1,12 +1,14 @@
--- The charge statement alone, with 100 charges per call, as src/store/charges/post-charges.ts calls it. The consumers
--- are drawn beforehand (bench.batches), so reading them costs one probe.
+-- The charge statement of the usual case alone, with 100 charges per call, as postFittingCharges in
+-- src/store/charges/post-charges.ts calls it. The consumers are drawn and grouped beforehand (bench.batches), so reading
+-- them costs one probe.
 \set n random(1, :batches)
-select p.ord, p.outcome, p.charge_id, p.amount, p.balance, p.signed_by
-from bench.batches b cross join lateral farebox.post_charges(
-  b.ledgers, b.consumers, array(select uuidv7() from generate_series(1, 100)),
+select farebox.post_fitting_groups(
+  b.ledgers, b.consumers, b.totals, '{}'::int[], '{}'::int[], '{}'::bigint[], b.groups, b.through, '{}'::int[],
+  array(select uuidv7() from generate_series(1, 100)),
   array_fill(:developer::int, array[100]), array_fill('search'::text, array[100]),
-  array_fill(100::bigint, array[100]), array_fill(null::bigint, array[100]),
+  array_fill(:amount::bigint, array[100]), array_fill(null::bigint, array[100]),
   array_fill(null::bigint, array[100]), array_fill(null::text, array[100]),
   1::smallint, uuidv7(interval '-62 days'), uuidv7(interval '1 day')
-) p
+) as balances
+from bench.batches b
 where b.n = :n::int;

@@ -6,7 +6,7 @@
  */
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import type { Database } from '../store/database.ts';
-import { noteToolNames, UNREGISTERED_MAX, type ToolName } from '../store/earnings/tools.ts';
+import { noteToolNames, UNREGISTERED_MAX, type ToolName } from '../store/tools/tools.ts';
 import { delayRefusal } from './delay-refusal.ts';
 
 /** Names in one statement, which then takes about 10 ms. */

@@ -1,7 +1,7 @@
 /** What a call of a tool costs: prices of tools, in memory, and the names that are charged before they are registered. */
 import type { Micros } from '../domain/money.ts';
 import type { Database } from '../store/database.ts';
-import { findPricedTools, type PricedTool, type ToolName } from '../store/earnings/tools.ts';
+import { findPricedTools, type PricedTool, type ToolName } from '../store/tools/tools.ts';
 import { FreshCache } from './fresh-cache.ts';
 import { TOOLS_CACHED_MAX } from './limits.ts';
 import type { MaybePromise } from './maybe-promise.ts';

@@ -1,6 +1,6 @@
 /** `farebox account promote`: makes the owner of an account an operator of the service, in the console. */
 import type { Command } from 'commander';
-import { setOperator } from '../store/accounts/operator-actions.ts';
+import { setOperator } from '../store/operators/operator-actions.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { getAccount, ifLost, SAME_AGAIN, withDatabase } from './database-command.ts';
 

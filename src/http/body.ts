@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { ApiError } from '../domain/errors.ts';
 
-/** Far more than a request about a single object needs. A route that needs more says so in routes.ts. */
+/** Far more than a request about a single object needs. A row in routes/ that needs more says so. */
 export const BODY_BYTES_MAX = 64 * 1024;
 
 /**

@@ -90,8 +90,6 @@ export async function openServices(deps: ServiceDeps): Promise<Api> {
       temporal,
       log,
       answerMs: config.topUpAnswerMs,
-      // Holders of links wait in the queue of the keys, so the owner does not wait behind them.
-      inTurn: (accountId, write) => shares.topUps.run({ accountId, keyId: '', spend: null }, write),
     },
     invocations: {
       database: invocations,

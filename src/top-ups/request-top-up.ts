@@ -26,9 +26,10 @@ export interface RequestTopUpDeps {
   readonly log: Logger;
   /** How long the caller waits for a first answer of the processor. */
   readonly answerMs: number;
-  /** Waits for a turn of the account, so that its requests, which lock one another, do not take every connection. */
-  readonly inTurn?: <T>(accountId: string, write: () => Promise<T>) => Promise<T>;
 }
+
+/** Waits for a turn of the account, so that its requests, which lock one another, do not take every connection. */
+export type InTurn = <T>(write: () => Promise<T>) => Promise<T>;
 
 type Owner = 'ledger' | 'consumerId' | 'accountId';
 
@@ -64,12 +65,11 @@ interface Replayable {
 export async function requestTopUp(
   deps: RequestTopUpDeps,
   request: TopUpRequest,
+  inTurn: InTurn,
 ): Promise<TopUpResult & Replayable> {
-  if (isTest(request.consumer)) return requestTestTopUp(deps, request);
+  if (isTest(request.consumer)) return requestTestTopUp(deps.database, request, inTurn);
   const { consumer, method, ...asked } = request;
-  const admitted = await inTurn(deps, consumer, () =>
-    admitTopUp(deps.database, { ...consumer, method, ...asked }),
-  );
+  const admitted = await inTurn(() => admitTopUp(deps.database, { ...consumer, method, ...asked }));
   if (!('topUp' in admitted)) return admitted;
   const { topUp } = admitted;
   const replay = admitted.kind === 'known' && { isReplay: true };
@@ -82,14 +82,6 @@ export async function requestTopUp(
     if (isDatabaseUnavailable(error)) return { kind: 'unknown', error };
     throw error;
   }
-}
-
-function inTurn<T>(
-  deps: RequestTopUpDeps,
-  { accountId }: TopUpRequest['consumer'],
-  write: () => Promise<T>,
-): Promise<T> {
-  return deps.inTurn ? deps.inTurn(accountId, write) : write();
 }
 
 /** Starts the workflow of a row, and waits for its first answer. */
@@ -119,14 +111,15 @@ async function begin(
 
 /** Play money: credited when this returns, or ended as the amount asks for. */
 async function requestTestTopUp(
-  deps: RequestTopUpDeps,
+  database: Database,
   { consumer, method, amountMicros, idempotencyKey }: TopUpRequest,
+  inTurn: InTurn,
 ): Promise<TopUpResult & Replayable> {
   // Only for the saved card: at checkout, the payer types in any card.
   const magic = method === 'direct' ? MAGIC_TOP_UPS.get(amountMicros) : undefined;
   if (magic && magic.kind !== 'failed') return refusalOnDemand(magic.kind);
   const asked = { ...consumer, amountMicros, idempotencyKey, failure: magic?.failure };
-  const made = await inTurn(deps, consumer, () => makeTestTopUp(deps.database, asked));
+  const made = await inTurn(() => makeTestTopUp(database, asked));
   return 'topUp' in made ? { ...resultOf(made.topUp), isReplay: made.kind === 'known' } : made;
 }
 

@@ -9,7 +9,7 @@ import { asMicros } from '../../src/domain/money.ts';
 import { TEST_LEDGER_MIN } from '../../src/domain/mode.ts';
 import { createDatabase, type Database } from '../../src/store/database.ts';
 import { rollUp } from '../../src/store/earnings/rollups.ts';
-import { postNotice, takeNotices } from '../../src/store/outbox.ts';
+import { takeNotices } from '../../src/store/outbox.ts';
 import { setAutoTopUp, takeUpAutoTopUp } from '../../src/store/top-ups/auto-top-ups.ts';
 import { changeConsent } from '../../src/store/top-ups/monthly-ceiling.ts';
 import { requestRefund } from '../../src/store/top-ups/request-refund.ts';
@@ -107,7 +107,10 @@ describe('the ids of what belongs to a consumer', () => {
       amountMicros: asMicros(20 * DOLLAR),
       ceilingMicros: asMicros(100 * DOLLAR),
     });
-    await postNotice(database, 'auto_top_up', payer.consumerId, payer);
+    await api.sql.query(
+      'select farebox.note_refusals(array[$1::int2], array[$2::uuid], array[1::int8])',
+      [payer.ledger, payer.consumerId],
+    );
     const notices = await takeNotices(database, 100, 60_000);
     const notice = notices.find(({ subjectId }) => subjectId === payer.consumerId);
     assert.ok(notice);

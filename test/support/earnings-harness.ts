@@ -14,7 +14,7 @@ import { creditManually } from '../../src/store/top-ups/credit-top-up.ts';
 import { createDatabase, sql, type Connection, type Database } from '../../src/store/database.ts';
 import { listEarnings, sumEarningsByTool } from '../../src/store/earnings/earnings.ts';
 import { cutLots } from '../../src/store/balance/lots.ts';
-import { listTools, noteToolNames } from '../../src/store/earnings/tools.ts';
+import { listTools, noteToolNames } from '../../src/store/tools/tools.ts';
 import { listAttributedTopUps } from '../../src/store/earnings/top-up-attribution.ts';
 import { createTestAccounts, type TestAccount } from './accounts.ts';
 import { post } from './charge-drafts.ts';

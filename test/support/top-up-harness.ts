@@ -29,6 +29,8 @@ import { reversalsWorkflowId } from '../../src/temporal/start-reversals.ts';
 import { topUpWorkflowId } from '../../src/temporal/start-top-up.ts';
 import {
   requestTopUp,
+  type InTurn,
+  type RequestTopUpDeps,
   type TopUpRequest,
   type TopUpResult,
 } from '../../src/top-ups/request-top-up.ts';
@@ -69,6 +71,9 @@ const countRow = row(Type.Object({ count: Type.Integer() }));
 function none(error: unknown): undefined {
   if (!(error instanceof WorkflowNotFoundError)) throw error;
 }
+
+/** Without turns, so that requests meet in the database. */
+export const atOnce: InTurn = (write) => write();
 
 const inMicros = (dollars: number) => asMicros(Math.round(dollars * 1_000_000));
 
@@ -112,6 +117,12 @@ export async function openTopUpHarness(
       .then((status) => response.writeHead(status).end());
   });
   await listenOnLoopback(server, port);
+  const deps: RequestTopUpDeps = {
+    database,
+    temporal,
+    log,
+    answerMs: config.topUpAnswerMs,
+  };
   const workers: Server[] = [];
   let accounts = 0;
 
@@ -174,8 +185,9 @@ export async function openTopUpHarness(
       idempotencyKey?: string,
     ): Promise<TopUpResult> {
       return requestTopUp(
-        { database, temporal: temporalClient, log, answerMs: config.topUpAnswerMs },
+        { ...deps, temporal: temporalClient },
         { consumer, method, amountMicros: inMicros(dollars), idempotencyKey },
+        atOnce,
       );
     },
 
@@ -196,8 +208,9 @@ export async function openTopUpHarness(
       // Nothing was requested while Temporal does not answer in time.
       const result = await until(async () => {
         const asked = await requestTopUp(
-          { database, temporal, log, answerMs: config.topUpAnswerMs },
+          deps,
           { consumer, method: 'checkout', amountMicros: inMicros(dollars), byLink },
+          atOnce,
         );
         return asked.kind !== 'unavailable' && asked;
       });

@@ -40,6 +40,7 @@ export const AGENT_ENDPOINTS: readonly Endpoint[] = [
     role: 'legacy',
     body: ResolveBody,
     replies: { 200: ResolveReply },
+    rate: 'none',
     reportsOutcome: true,
     handle: postResolve,
   }),
@@ -48,6 +49,7 @@ export const AGENT_ENDPOINTS: readonly Endpoint[] = [
     role: 'legacy',
     body: IntentBody,
     replies: { 200: IntentReply },
+    rate: 'none',
     reportsOutcome: true,
     handle: postIntentPreview,
   }),
@@ -79,6 +81,7 @@ export const AGENT_ENDPOINTS: readonly Endpoint[] = [
   post('/invoke', {
     operation: 'invokeAgent',
     share: 'none',
+    rate: 'none',
     role: 'legacy',
     body: InvocationBody,
     bodyBytesMax: INVOCATION_BYTES_MAX,

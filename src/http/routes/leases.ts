@@ -34,6 +34,7 @@ export const LEASE_ENDPOINTS: readonly Endpoint[] = [
   post('/v1/leases', {
     operation: 'createLease',
     share: 'none',
+    rate: 'none',
     role: 'developer',
     body: LeaseBody,
     replies: { 201: PlacedLeaseReply },
@@ -60,6 +61,7 @@ export const LEASE_ENDPOINTS: readonly Endpoint[] = [
     operation: 'settleLease',
     role: 'developer',
     share: 'settlements',
+    rate: 'none',
     params: leaseParams,
     body: SettlementBody,
     bodyBytesMax: BATCH_BYTES_MAX,
@@ -70,6 +72,7 @@ export const LEASE_ENDPOINTS: readonly Endpoint[] = [
   post('/v1/leases/:id/renew', {
     operation: 'renewLease',
     share: 'none',
+    rate: 'none',
     role: 'developer',
     params: leaseParams,
     body: RenewBody,
@@ -81,6 +84,7 @@ export const LEASE_ENDPOINTS: readonly Endpoint[] = [
   act('/v1/leases/:id/release', {
     operation: 'releaseLease',
     share: 'none',
+    rate: 'none',
     role: 'developer',
     params: leaseParams,
     replies: { 200: LeaseReply },

@@ -6,7 +6,7 @@ import { Type, type Static } from 'typebox';
 import { MOVEMENT_KINDS } from '../../domain/movement.ts';
 import { micros, nullable, row, sql, type Connection } from '../database.ts';
 import { isBefore, type Page } from '../page.ts';
-import { openHoldFloor } from '../holds/hold.ts';
+import { isOpen, openHoldFloor } from '../holds/hold.ts';
 import type { ConsumerRef } from './consumers.ts';
 
 const Kind = Type.Enum(MOVEMENT_KINDS);
@@ -53,7 +53,7 @@ export async function getBooks(
     select c.credited_micros as "creditedMicros", c.spent_micros as "spentMicros",
       c.held_micros as "heldMicros", c.refunded_micros as "refundedMicros",
       c.reserved_micros as "heldByHoldsMicros", c.held_micros - c.reserved_micros as "heldByDisputesMicros",
-      (select count(*) from farebox.holds where ${own} and state = 0 and id > ${OLDEST_OPEN}) as "openHolds",
+      (select count(*) from farebox.holds where ${own} and ${isOpen('holds')} and id > ${OLDEST_OPEN}) as "openHolds",
       (select coalesce(sum(debt_micros), 0)::int8 from farebox.reversals
         where ${own} and debt_micros > 0) as "debtMicros",
       (select coalesce(json_agg(k order by k.kind), '[]') from (

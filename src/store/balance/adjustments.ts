@@ -19,7 +19,7 @@ import {
   recordAction,
   type KeyReused,
   type OperatorRequest,
-} from '../accounts/operator-actions.ts';
+} from '../operators/operator-actions.ts';
 import { repayDebts } from './debts.ts';
 import { addLot, cutLots, hasRoomFor } from './lots.ts';
 

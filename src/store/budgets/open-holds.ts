@@ -6,7 +6,7 @@ import { Type, type Static } from 'typebox';
 import { uuidFloor } from '../../domain/ids.ts';
 import type { ConsumerRef } from '../balance/consumers.ts';
 import { row, sql, type Connection, type Database, type Fragment } from '../database.ts';
-import { openHoldFloor } from '../holds/hold.ts';
+import { isOpen, openHoldFloor } from '../holds/hold.ts';
 import type { HoldEntry } from '../holds/hold-entry.ts';
 import { postEntries } from '../holds/post-hold-entries.ts';
 
@@ -71,7 +71,7 @@ async function listOpenHolds(
     from farebox.holds h
     join farebox.spend_keys k on k.ledger = h.ledger and k.consumer_id = h.consumer_id and k.number = h.spend_key
     join farebox.accounts a on a.developer_number = h.developer
-    where h.ledger = ${ledger} and h.consumer_id = ${consumerId} and h.state = 0 and h.tool <> '' and ${ofKeys}
+    where h.ledger = ${ledger} and h.consumer_id = ${consumerId} and ${isOpen('h')} and h.tool <> '' and ${ofKeys}
       and h.id > ${afterId === undefined ? openHoldFloor() : sql.fragment`${afterId}::uuid`}
     order by h.id limit ${AT_ONCE}
   `);

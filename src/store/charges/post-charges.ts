@@ -218,7 +218,7 @@ const outcomeByKeyRow = row(OutcomeByKey);
 
 /**
  * The outcome of the charge that an idempotency key made: `replayed`, or `key_reused` when the request differs. Null
- * when the key made none. The same look-up as in both statements.
+ * when the key made none. Each statement that makes charges with keys looks them up the same way.
  */
 export async function findChargeByKey(
   connection: Connection,

@@ -7,6 +7,7 @@ import { holdIdOf, isOfKey, spendKeyOf } from '../charges/charge-origin.ts';
 import { SPENT_BY_BUDGETS, SPENT_BY_KEYS } from '../budgets/usage.ts';
 import { waitingSpending } from '../budgets/waiting-spending.ts';
 import { sql } from '../database.ts';
+import { isOpen } from '../holds/hold.ts';
 
 /** Joins sums `s` and keys `k`. */
 const ofKey = sql.fragment`k.ledger = s.ledger and k.consumer_id = s.consumer_id and k.number = s.spend_key`;
@@ -59,7 +60,7 @@ const counted = sql.fragment`
     where p.micros <> 0
     union all
     select ledger, consumer_id, spend_key, placed_at, null, held_micros from farebox.holds
-    where state = 0 and spend_key > 0
+    where ${isOpen('holds')} and spend_key > 0
   )
 `;
 
@@ -71,7 +72,7 @@ export const BUDGET_CHECKS = {
         select ledger, consumer_id, ${spendKeyOf('c')} as spend_key, amount_micros as micros
         from farebox.charges c where origin <> ''
         union all
-        select ledger, consumer_id, spend_key, held_micros from farebox.holds where state = 0
+        select ledger, consumer_id, spend_key, held_micros from farebox.holds where ${isOpen('holds')}
         union all
         select ledger, consumer_id, spend_key, micros from farebox.archived_key_spending
         union all

@@ -2,6 +2,7 @@
 import { ARCHIVED_BEFORE } from '../charges/archived.ts';
 import { holdIdOf, isOfHold } from '../charges/charge-origin.ts';
 import { sql } from '../database.ts';
+import { isOpen } from '../holds/hold.ts';
 import { isTestLedger } from './modes.ts';
 import { madeTwiceByOneKey } from './one-key.ts';
 
@@ -17,7 +18,7 @@ export const HOLD_CHECKS = {
       || ', holds ' || coalesce(h.micros, 0)
     from farebox.consumers c full join (
       select ledger, consumer_id, sum(held_micros) as micros from farebox.holds
-      where state = 0 group by 1, 2
+      where ${isOpen('holds')} group by 1, 2
     ) h on h.ledger = c.ledger and h.consumer_id = c.id
     where coalesce(c.reserved_micros, 0) <> coalesce(h.micros, 0)`,
 
@@ -45,7 +46,7 @@ export const HOLD_CHECKS = {
     from farebox.holds h left join (
       select unnest(holds) as hold_id, due_at from farebox.hold_expiries
     ) x on x.hold_id = h.id and x.due_at = h.expires_at
-    where h.state = 0 and x.hold_id is null`,
+    where ${isOpen('h')} and x.hold_id is null`,
 
   'no hold is between a live and a test account': sql.fragment`
     select 'hold ' || min(h.id::text), count(*) || ' holds in ledger ' || h.ledger || ' for a developer in ledger '
@@ -56,7 +57,7 @@ export const HOLD_CHECKS = {
   // A hold whose charges may be archived counts as undone: a month is archived only if this check finds nothing.
   'an idempotency key placed at most one hold that took money': madeTwiceByOneKey(
     'holds',
-    sql.fragment`state <> 0 and (uuid_extract_timestamp(id) < ${ALL_CHARGES_SINCE} or captured_micros <= (
+    sql.fragment`not ${isOpen('made')} and (uuid_extract_timestamp(id) < ${ALL_CHARGES_SINCE} or captured_micros <= (
       select coalesce(sum(r.amount_micros), 0)
       from farebox.charges c join farebox.charge_refunds r
         on r.ledger = c.ledger and r.consumer_id = c.consumer_id and r.charge_id = c.id

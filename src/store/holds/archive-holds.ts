@@ -7,6 +7,7 @@ import { Type } from 'typebox';
 import { uuidFloor } from '../../domain/ids.ts';
 import { monthTable } from '../charges/month-partition.ts';
 import { row, sql, type Transaction } from '../database.ts';
+import { isOpen } from './hold.ts';
 
 const nameRow = row(Type.Object({ name: Type.String() }));
 const foundRow = row(Type.Object({ isFound: Type.Boolean() }));
@@ -37,10 +38,10 @@ export async function findUnsettled(
   `);
   if (isMisplaced) return 'holds_rest';
   for (const name of partitions) {
-    const isOpen = await tx.oneFirst(sql.type(foundRow)`
-      select exists (select from ${sql.identifier(['farebox', name])} where state = 0) as "isFound"
+    const isFound = await tx.oneFirst(sql.type(foundRow)`
+      select exists (select from ${sql.identifier(['farebox', name])} h where ${isOpen('h')}) as "isFound"
     `);
-    if (isOpen) return 'open_holds';
+    if (isFound) return 'open_holds';
   }
   return undefined;
 }

@@ -1,4 +1,4 @@
-/** A hold, as stored in its row. */
+/** A hold, as stored in its row. In the database, a state is the index of its name in HOLD_STATUSES. */
 import { HOLD_SECONDS_MAX, HOLD_STATUSES, type HoldStatus } from '../../domain/hold.ts';
 import type { Micros } from '../../domain/money.ts';
 import { sql, type Fragment } from '../database.ts';
@@ -29,6 +29,21 @@ export interface HoldRow extends Omit<Hold, 'status'> {
  */
 export function openHoldFloor(time: Fragment = sql.fragment`now()`) {
   return idFloorOf(sql.fragment`${time} - make_interval(secs => ${HOLD_SECONDS_MAX}, hours => 1)`);
+}
+
+/** Whether a hold, by the name or alias of its table, reserves money. An overdue one does until the sweep takes it. */
+export function isOpen(holds: string): Fragment {
+  return sql.fragment`(${sql.identifier([holds, 'state'])} = 0)`;
+}
+
+/** Whether its time is over, and the sweep has not taken it. */
+export function isOverdue(holds: string): Fragment {
+  return sql.fragment`(${isOpen(holds)} and ${sql.identifier([holds, 'expires_at'])} <= now())`;
+}
+
+/** The number of the status that its owners see, in HOLD_STATUSES and LEASE_STATUSES. */
+export function stateNow(holds: string): Fragment {
+  return sql.fragment`case when ${isOverdue(holds)} then 3 else ${sql.identifier([holds, 'state'])} end`;
 }
 
 export function holdOf<Row extends HoldRow>({ state, ...found }: Row): Hold & Omit<Row, 'state'> {

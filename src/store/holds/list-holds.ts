@@ -8,7 +8,7 @@ import type { ConsumerRef } from '../balance/consumers.ts';
 import { micros, row, sql, storedMetadata, type Connection } from '../database.ts';
 import { FIRST_ID, LAST_ID, pageInSteps } from '../in-steps.ts';
 import type { Page } from '../page.ts';
-import { holdOf, openHoldFloor, type Hold } from './hold.ts';
+import { holdOf, isOverdue, openHoldFloor, stateNow, type Hold } from './hold.ts';
 
 export interface StoredHold extends Hold {
   readonly developerId: string;
@@ -36,12 +36,11 @@ const holdRow = row(
   }),
 );
 
-const isOverdue = sql.fragment`state = 0 and expires_at <= now()`;
 const columns = sql.fragment`
   id, consumer_id as "consumerId", tool, amount_micros as "amountMicros",
   captured_micros as "capturedMicros",
-  case when ${isOverdue} then 0 else held_micros end as "remainingMicros",
-  case when ${isOverdue} then 3 else state end as state, placed_at as "placedAt",
+  case when ${isOverdue('holds')} then 0 else held_micros end as "remainingMicros",
+  ${stateNow('holds')} as state, placed_at as "placedAt",
   expires_at as "expiresAt", nullif(metadata, '')::json as metadata,
   (select developer_id from farebox.accounts where developer_number = holds.developer) as "developerId"
 `;
@@ -93,5 +92,5 @@ function youngEnough(status: HoldStatus | undefined) {
 
 function ofStatus(status: HoldStatus | undefined) {
   if (status === undefined) return sql.fragment`true`;
-  return sql.fragment`case when ${isOverdue} then 3 else state end = ${HOLD_STATUSES.indexOf(status)}`;
+  return sql.fragment`${stateNow('holds')} = ${HOLD_STATUSES.indexOf(status)}`;
 }

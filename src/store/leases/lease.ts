@@ -4,6 +4,7 @@ import { LEASE_STATUSES, type LeaseStatus } from '../../domain/lease.ts';
 import { asMicros, type Micros } from '../../domain/money.ts';
 import { micros, nullable, row, sql, type Connection } from '../database.ts';
 import { isBefore, type Page } from '../page.ts';
+import { stateNow } from '../holds/hold.ts';
 import type { HoldOwner } from '../holds/list-holds.ts';
 
 /** Ids are UUIDs. */
@@ -62,7 +63,7 @@ const leaseRow = row(LeaseRow);
 const columns = sql.fragment`
   l.id, l.ledger, l.consumer_id as "consumerId", a.developer_id as "developerId", h.amount_micros as "amountMicros",
   h.captured_micros as "settledMicros", l.released_micros as "releasedMicros", h.held_micros as "heldMicros",
-  case when h.state = 0 and h.expires_at <= now() then 3 else h.state end as state,
+  ${stateNow('h')} as state,
   greatest(0, floor(extract(epoch from h.expires_at - clock_timestamp()) * 1000))::int8 as "expiresInMs",
   h.expires_at as "expiresAt", h.placed_at as "placedAt", l.fence, l.tools as names, l.prices,
   l.asked_prices as asked, h.spend_key as "spendKey", k.path

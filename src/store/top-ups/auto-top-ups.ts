@@ -62,8 +62,8 @@ const Due = Type.Object({
   /** Since the notice was written. */
   isCredited: Type.Boolean(),
   isPending: Type.Boolean(),
-  /** Whether a refused charge that the amount covers asked. Null: the notice was written before this was recorded. */
-  isRefused: nullable(Type.Boolean()),
+  /** Whether a refused charge that the amount covers asked. */
+  isRefused: Type.Boolean(),
   waitMs: Type.Integer(),
 });
 type Due = Static<typeof Due>;
@@ -189,8 +189,7 @@ export async function takeUpAutoTopUp(database: Database, notice: Notice): Promi
     if (due.waitMs > 0) return postpone(tx, notice, due.waitMs);
     // A refused charge that the amount covers asks at any balance, unless something was credited since. After a dropped
     // notice, the next charge asks again.
-    const isAsked = due.isRefused ?? notice.attempts === 1;
-    if (!due.isLow && (due.isCredited || !isAsked)) {
+    if (!due.isLow && (due.isCredited || !due.isRefused)) {
       await deleteNotice(tx, notice.id);
       await setState(tx, due, 'on', null);
       return switchAskingOn(tx, due);

@@ -25,7 +25,7 @@ import {
   recordAction,
   type KeyReused,
   type OperatorRequest,
-} from '../accounts/operator-actions.ts';
+} from '../operators/operator-actions.ts';
 import { lockCommandKey, type CommandRequest } from '../balance/adjustment-keys.ts';
 import { balanceOf } from '../balance/consumers.ts';
 import { unspentLots } from '../balance/first-lot.ts';

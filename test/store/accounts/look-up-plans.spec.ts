@@ -9,7 +9,7 @@ import { findKeyOwners } from '../../../src/store/accounts/api-keys.ts';
 import { findLockedConsumers } from '../../../src/store/balance/consumers.ts';
 import { findBudgetRules } from '../../../src/store/budgets/rules.ts';
 import type { Connection } from '../../../src/store/database.ts';
-import { findPricedTools } from '../../../src/store/earnings/tools.ts';
+import { findPricedTools } from '../../../src/store/tools/tools.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
 import { nodesOf, plansOf, type PlanNode } from '../query-plans.ts';
 

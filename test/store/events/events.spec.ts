@@ -16,7 +16,7 @@ import { makeBudget } from '../../../src/store/budgets/change-budgets.ts';
 import { makeSpendKey } from '../../../src/store/budgets/spend-keys.ts';
 import { refundCharge } from '../../../src/store/charges/refund-charge.ts';
 import type { Database } from '../../../src/store/database.ts';
-import { changeTool, registerTool } from '../../../src/store/earnings/tools.ts';
+import { changeTool, registerTool } from '../../../src/store/tools/tools.ts';
 import { noteLateDeliveries } from '../../../src/store/events/deliveries.ts';
 import { postEvent } from '../../../src/store/events/events.ts';
 import {

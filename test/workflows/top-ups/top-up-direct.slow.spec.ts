@@ -18,6 +18,7 @@ import {
 } from '../../../src/store/top-ups/processor-customers.ts';
 import { createCustomer } from '../../../src/stripe/calls.ts';
 import {
+  atOnce,
   openTopUpHarness,
   QUICK_RETRIES,
   type Consumer,
@@ -239,6 +240,7 @@ describe('a direct top-up', () => {
         answerMs: 1_000,
       },
       { consumer: order, method: 'checkout', amountMicros: order.amountMicros, savesCard: true },
+      atOnce,
     );
     assert.ok(result.kind === 'pending');
     return until(async () => {

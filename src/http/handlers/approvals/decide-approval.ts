@@ -26,7 +26,7 @@ import { REPLAYED } from '../../respond.ts';
 import { keyReused } from '../../retries.ts';
 import type { Api } from '../../services.ts';
 import { LIMIT } from '../budgets/budgets.ts';
-import { paidFor, sessionUrlOf } from '../top-ups/top-ups.ts';
+import { sessionUrlOf, startTopUp } from '../top-ups/top-ups.ts';
 import { getSeen, payerView, wireApproval } from './approvals.ts';
 
 export async function postDecision(
@@ -115,7 +115,7 @@ async function topUp(
   const idempotencyKey = sentKey || wireId('approval', approval.id);
   const amount = body.amount ?? dollarsOf(await amountFor(api, approval, idempotencyKey));
   const asked = { caller, body: { amount }, idempotencyKey };
-  const { topUp: made } = await paidFor(api, asked, 'direct', TOP_UP_MICROS_MIN).catch(
+  const { topUp: made } = await startTopUp(api, asked, 'direct', TOP_UP_MICROS_MIN).catch(
     (error: unknown) => {
       const isReuse = error instanceof ApiError && error.code === 'idempotency_key_reused';
       throw isReuse && sentKey === ''

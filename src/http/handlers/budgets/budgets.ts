@@ -30,6 +30,7 @@ import {
   closeBudget,
   findKnownBudget,
   makeBudget,
+  NO_LIMITS,
   type BudgetSettings,
 } from '../../../store/budgets/change-budgets.ts';
 import { releaseOpenHolds } from '../../../store/budgets/open-holds.ts';
@@ -106,24 +107,10 @@ export async function postBudget(
   const seen = await seenBy(api, caller);
   if (seen.own && !seen.own.mayDelegate) throw notDelegated();
   const parentId = body.parentId === undefined ? (seen.own?.id ?? null) : idOf(body.parentId);
-  const { limit = null, window = null, maxPerCall = null, tools = null, developers = null } = body;
-  const { mayDelegate = false, expiresAt = null, metadata = null, name } = body;
-  const { allowLeases = false, maxLease = null } = body;
-  const { approveDevelopers = false, approvedDevelopers = [] } = body;
-  const approval = { approveDevelopers, approvedDevelopers };
-  const asked = { limit, window, maxPerCall, tools, developers, mayDelegate, expiresAt, metadata };
-  const retry = retryOf(scopeOf(seen), idempotencyKey, {
-    name,
-    parentId,
-    ...asked,
-    ...approval,
-    allowLeases,
-    maxLease,
-  });
+  const retry = retryOf(scopeOf(seen), idempotencyKey, comparable(body, parentId));
   // First: a retry gets the same budget, even if `expiresAt` has passed by now.
   const known = await findKnownBudget(api.database, seen, retry);
-  const settings = () =>
-    settingsOf(api, { name, ...asked, ...approval, allowLeases, maxLease }) as BudgetSettings;
+  const settings = () => ({ ...NO_LIMITS, ...settingsOf(api, body), name: body.name });
   const made = known ?? (await makeBudget(api.database, seen, parentId, settings(), retry));
   switch (made.kind) {
     case 'made':
@@ -147,6 +134,30 @@ export async function postBudget(
     case 'too_many':
       throw new ApiError('invalid_request', tooMany('budgets', 'closed', seen, BUDGETS_MAX));
   }
+}
+
+/** A retry may leave out what is a default. Stored hashes depend on the order of the members. */
+function comparable(body: BudgetBody, parentId: string | null) {
+  const { limit = null, window = null, maxPerCall = null, tools = null, developers = null } = body;
+  const { mayDelegate = false, expiresAt = null, metadata = null, name } = body;
+  const { allowLeases = false, maxLease = null } = body;
+  const { approveDevelopers = false, approvedDevelopers = [] } = body;
+  return {
+    name,
+    parentId,
+    limit,
+    window,
+    maxPerCall,
+    tools,
+    developers,
+    mayDelegate,
+    expiresAt,
+    metadata,
+    approveDevelopers,
+    approvedDevelopers,
+    allowLeases,
+    maxLease,
+  };
 }
 
 export function tooMany(what: string, ended: string, seen: TreeView, max: number): string {

@@ -14,7 +14,7 @@ import type {
 import type { PageQuery } from '../../../schemas/shapes.ts';
 import { findAccount, type Account } from '../../../store/accounts/accounts.ts';
 import { findAccounts, type AccountClue } from '../../../store/accounts/find-accounts.ts';
-import { listActionsOn } from '../../../store/accounts/operator-actions.ts';
+import { listActionsOn } from '../../../store/operators/operator-actions.ts';
 import { getBooks, listMovements } from '../../../store/balance/account-books.ts';
 import { listConsumerCharges } from '../../../store/charges/list-charges.ts';
 import { listHolds } from '../../../store/holds/list-holds.ts';

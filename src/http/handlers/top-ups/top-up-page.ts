@@ -114,13 +114,13 @@ function openCheckout(
   return api.shares.oneByOne.run(prefix, 1, async () => {
     const keys = await listIdempotencyKeys(api.database, consumer.consumerId, prefix);
     if (keys.length >= CHECKOUTS_PER_LINK && !keys.includes(idempotencyKey)) return 'too_many';
-    return requestTopUp(api.topUps, {
-      consumer,
-      method: 'checkout',
-      amountMicros,
-      idempotencyKey,
-      byLink: true,
-    });
+    return requestTopUp(
+      api.topUps,
+      { consumer, method: 'checkout', amountMicros, idempotencyKey, byLink: true },
+      // Holders of links wait in the queue of the keys, so the owner does not wait behind them.
+      (write) =>
+        api.shares.topUps.run({ accountId: consumer.accountId, keyId: '', spend: null }, write),
+    );
   });
 }
 

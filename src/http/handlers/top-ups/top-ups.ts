@@ -30,7 +30,6 @@ import {
 import { FAILURE_CODES, FAILURES } from '../../../stripe/verdict.ts';
 import {
   requestTopUp,
-  type RequestTopUpDeps,
   type TopUpRequest,
   type TopUpResult,
 } from '../../../top-ups/request-top-up.ts';
@@ -60,7 +59,7 @@ export async function postTopUp(
   api: Api,
   request: Request<TopUpBody>,
 ): Promise<Reply<TopUpReply, 201 | 202>> {
-  const { topUp, isReplay } = await paidFor(api, request, 'direct', TOP_UP_MICROS_MIN);
+  const { topUp, isReplay } = await startTopUp(api, request, 'direct', TOP_UP_MICROS_MIN);
   const { balanceMicros } = await afterCommit(() => getCounters(api.database, request.caller));
   return {
     status: topUp.status === 'pending' ? 202 : 201,
@@ -80,7 +79,7 @@ export async function postCheckout(
   api: Api,
   request: Request<CheckoutBody>,
 ): Promise<Reply<CheckoutReply, 201 | 202>> {
-  const { topUp, isReplay } = await paidFor(api, request, 'checkout', CHECKOUT_MICROS_MIN);
+  const { topUp, isReplay } = await startTopUp(api, request, 'checkout', CHECKOUT_MICROS_MIN);
   const sessionUrl = checkoutUrlOf(api, topUp);
   return {
     status: sessionUrl === null ? 202 : 201,
@@ -102,8 +101,11 @@ export function checkoutUrlOf({ config }: Pick<Api, 'config'>, topUp: TopUp): st
   return `${config.consoleUrl}/top-up?id=${wireId('topUp', topUp.id)}&result=test`;
 }
 
-/** Requests the top-up; throws the ApiError of a refusal or failure. */
-export async function paidFor(
+/**
+ * Starts a top-up, or finds the one that the idempotency key started: pending, credited or expired. Throws the ApiError
+ * of a refusal or failure.
+ */
+export async function startTopUp(
   api: Api,
   {
     caller,
@@ -114,31 +116,26 @@ export async function paidFor(
   min: Micros,
 ): Promise<{ readonly topUp: TopUp; readonly isReplay: boolean }> {
   const amountMicros = amountOf('amount', body.amount, payableFrom(api, min));
-  const result = await requestTopUp(inTurnOf(api, caller), {
+  const asked = {
     consumer: caller,
     method,
     amountMicros,
     idempotencyKey,
     savesCard: method === 'checkout' && body.saveCard === true,
     byKey: !isSignedIn(caller),
-  });
+  };
+  const result = await requestTopUp(api.topUps, asked, (write) =>
+    api.shares.topUps.run(caller, async () => {
+      // The key or session may have ended while the request waited for its turn.
+      await authenticateAgain(api.database, caller, 'consumer');
+      return write();
+    }),
+  );
   const { kind, isReplay = false } = result;
   if (kind === 'completed' || kind === 'pending' || kind === 'expired') {
     return { topUp: result.topUp, isReplay };
   }
   throw refusalOf(api, result, caller, amountMicros);
-}
-
-/** The key or session may end while the request waits for its turn. */
-function inTurnOf(api: Api, caller: KeyOwner): RequestTopUpDeps {
-  return {
-    ...api.topUps,
-    inTurn: (_accountId, write) =>
-      api.shares.topUps.run(caller, async () => {
-        await authenticateAgain(api.database, caller, 'consumer');
-        return write();
-      }),
-  };
 }
 
 type Refusal = Exclude<TopUpResult, { kind: 'completed' | 'pending' | 'expired' }>;

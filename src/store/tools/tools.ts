@@ -12,7 +12,7 @@ import {
   sql,
   type Transaction,
 } from '../database.ts';
-import { earnedIn } from './earnings.ts';
+import { earnedIn } from '../earnings/earnings.ts';
 
 const PricedTool = Type.Object({
   developerId: Type.String(),

@@ -17,7 +17,7 @@ import {
   REGISTERED_MAX,
   registerTool,
   type Tool,
-} from '../../../store/earnings/tools.ts';
+} from '../../../store/tools/tools.ts';
 import { amountOf, CHARGEABLE } from '../../amounts.ts';
 import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
