@@ -8,6 +8,7 @@ const TO_CALLER = new Set([
   'tool_not_allowed',
   'developer_not_allowed',
   'approval_required',
+  'hold_closed',
   'invalid_api_key',
   'mode_mismatch',
   'service_unavailable',

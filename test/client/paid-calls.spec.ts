@@ -165,6 +165,21 @@ describe('client: paid calls that are settled', () => {
     });
   }
 
+  it('tell their caller that nothing was charged when their hold is closed before the capture', async () => {
+    await using api = await service(held, closed, closed);
+    const { ran, call } = toolOf(api.farebox(), { tool: 'search', price: 1 });
+    const result = await call();
+    assert.equal(result.isError, true);
+    assert.partialDeepStrictEqual(errorIn(result), {
+      code: 'hold_closed',
+      outcome: 'not_charged',
+      status: 409,
+      objectStatus: 'released',
+      message: 'The hold of this call was released or has expired; nothing was charged.',
+    });
+    assert.equal(ran.times, 1);
+  });
+
   it('are not paid when they are canceled while their cost is computed', async () => {
     await using api = await service(held, released);
     const user = new AbortController();
