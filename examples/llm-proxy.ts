@@ -53,6 +53,9 @@ const TO_CALLER = new Set([
   'tool_not_allowed',
 ]);
 
+/** The types of errors that the caller can mend, whichever code they have. */
+const TYPES_TO_CALLER = new Set(['payment_error', 'rate_limit_error']);
+
 /** Dollars. Rounded once, at the end. */
 function costOf(inputTokens: number, outputTokens: number) {
   return INPUT.times(inputTokens).plus(OUTPUT.times(outputTokens)).round('up');
@@ -217,11 +220,15 @@ async function settle(
 /** The caller sees the errors that the caller can mend. A wrong secret key is not one of them. */
 function refuse(response: ServerResponse, error: unknown): void {
   if (response.headersSent) return void response.destroy();
-  const isCallers = FareboxError.isInstance(error) && TO_CALLER.has(error.code);
+  const isCallers = FareboxError.isInstance(error) && isForCaller(error);
   if (!isCallers) process.stderr.write(`${String(error)}\n`);
   const status = isCallers ? (error.status ?? 503) : 500;
   response.writeHead(status, { 'content-type': 'application/json' });
   response.end(JSON.stringify({ error: isCallers ? error : { code: 'internal_error' } }));
+}
+
+function isForCaller({ code, type = '' }: FareboxError): boolean {
+  return TO_CALLER.has(code) || TYPES_TO_CALLER.has(type);
 }
 
 server.listen(Number(process.env['PORT'] ?? 8092), '127.0.0.1', () => {

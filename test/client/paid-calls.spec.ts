@@ -86,6 +86,34 @@ describe('client: paid calls that ask the owner', () => {
   });
 });
 
+describe('client: paid calls that are refused with a code that this version does not know', () => {
+  for (const [type, status] of [
+    ['payment_error', 402],
+    ['rate_limit_error', 429],
+  ] as const) {
+    it(`tell their caller, when its type is ${type}`, async () => {
+      const facts = { type, payUrl: 'https://farebox.example/pay' };
+      await using api = await service(refusal(status, 'new_code', facts));
+      const { ran, call } = toolOf(api.farebox(), { tool: 'search', price: 1 });
+      const told = { ...facts, code: 'new_code', status, outcome: 'not_held' };
+      assert.partialDeepStrictEqual(errorIn(await call()), told);
+      assert.equal(ran.times, 0);
+    });
+  }
+
+  it('hide it as their own mistake, when it has another type', async () => {
+    const facts = { type: 'invalid_request_error', own: 'x' };
+    await using api = await service(refusal(400, 'new_code', facts));
+    const { call } = toolOf(api.farebox(), { tool: 'search', price: 1 });
+    assert.deepEqual(Object.keys(errorIn(await call()) ?? {}).toSorted(), [
+      'code',
+      'message',
+      'outcome',
+      'requestId',
+    ]);
+  });
+});
+
 describe('client: paid calls while Farebox is away', () => {
   const price = { tool: 'search', price: 1 };
   for (const [name, unavailable, runs] of [
