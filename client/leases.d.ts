@@ -86,7 +86,7 @@ export interface UnsettledCall {
   metadata?: ChargeRequest['metadata'];
 }
 
-/** `Answer` is a promise when there is a journal. */
+/** `Answer` is a promise when there is a journal, and may be one when `journal` may be a path. */
 export interface Lease<Answer = LeasedCharge> {
   /**
    * Decides a call, without a request. Run the tool when it answers. Throws FareboxError: `unknown_tool`,
