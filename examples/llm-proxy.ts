@@ -209,12 +209,24 @@ async function settle(
     response.end();
     return;
   }
-  const amount = costOf(input, output);
-  const { id, receipt } = await farebox.holds.capture({ holdId, amount, over: 'cap' });
+  const { id, amount, receipt } = await capture(holdId, input, output);
   // A comment of the stream, which clients of OpenAI's protocol skip.
-  response.end(
-    `: farebox ${JSON.stringify({ id, amount: Number(amount.toString()), receipt })}\n\n`,
-  );
+  response.end(`: farebox ${JSON.stringify({ id, amount, receipt })}\n\n`);
+}
+
+/** If nothing can be captured, the money is released at once, not when the hold expires. */
+async function capture(holdId: string, input: number, output: number) {
+  try {
+    const request = { holdId, amount: costOf(input, output), over: 'cap' } as const;
+    return await farebox.holds.capture(request).catch((error: unknown) => {
+      if (!FareboxError.isInstance(error) || error.outcome !== 'unknown') throw error;
+      // The response was lost. With the same key, the capture is found, or made now.
+      return farebox.holds.capture({ ...request, idempotencyKey: error.idempotencyKey });
+    });
+  } catch (error) {
+    await farebox.holds.release({ holdId }).catch(() => {});
+    throw error;
+  }
 }
 
 /** The caller sees the errors that the caller can mend. A wrong secret key is not one of them. */
