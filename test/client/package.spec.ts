@@ -109,6 +109,15 @@ describe('client: the package', () => {
     assert.equal(ours, whole);
   });
 
+  it('has a repository if it is published with provenance, because npm refuses it otherwise', async () => {
+    const text = await readFile(join(ROOT, 'client/package.json'), 'utf8');
+    const { publishConfig = {}, repository } = JSON.parse(text) as {
+      publishConfig?: { provenance?: boolean };
+      repository?: { url: string };
+    };
+    assert.ok(!publishConfig.provenance || repository?.url);
+  });
+
   it('passes publint', async () => {
     const { messages, pkg } = await publint({ pkgDir: join(ROOT, 'client'), strict: true });
     assert.deepEqual(
