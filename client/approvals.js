@@ -12,7 +12,7 @@ const ASKABLE = new Set(['approval_required', 'spend_limit_reached', 'insufficie
 const WAIT_MS = 300_000;
 /** The wait of one request; the service accepts up to 55. */
 const WAIT_SECONDS = 30;
-/** Between attempts while the service is away. */
+/** Between attempts while the service is away, unless it says how long to wait. */
 const PAUSE_MS = 1_000;
 /** Before a call that nothing refuses any more is sent again. */
 const CAUGHT_UP_MS = 250;
@@ -76,7 +76,8 @@ export class Approvals {
       } catch (error) {
         const mayRecover = error.code === 'service_unavailable' || error.code === 'rate_limited';
         if (!mayRecover || performance.now() >= deadline) throw error;
-        await pause(PAUSE_MS, signal);
+        const mostMs = deadline - performance.now();
+        await pause(Math.max(PAUSE_MS, Math.min(error.retryAfterMs ?? 0, mostMs)), signal);
       }
     }
   }

@@ -335,6 +335,8 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
    */
   lease(options: LeaseOptions & { journal: string }): Promise<Lease<Promise<LeasedCharge>>>;
   lease(options: LeaseOptions & { journal?: undefined }): Promise<Lease>;
+  /** If only the running program knows whether there is a journal, await what charge() returns. */
+  lease(options: LeaseOptions): Promise<Lease<LeasedCharge | Promise<LeasedCharge>>>;
   /** The setting, which paid tools and routes have as their default too. */
   readonly onUnavailable: Mode;
   /** The request id of the last response: name it when you ask for help. */

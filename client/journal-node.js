@@ -1,29 +1,25 @@
 /**
  * A file with the calls that are decided and not settled yet. Lines are appended and synced in groups: those
- * that arrive while one group is written are the next group. Only one lease may use a file at a time.
+ * that arrive while one group is written are the next group. Only one lease uses a file at a time:
+ * another one would settle its calls and release its money.
  */
 import { open, readFile, realpath, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { lockJournal } from './journal-lock.js';
 
 /** A smaller file is not compacted. */
 const COMPACTED_BYTES_MIN = 1_000_000;
-
-/** The files that leases of this process use: another lease would settle their calls and release their money. */
-const openPaths = new Set();
 
 export async function openJournal(path) {
   // Creates it. Metadata may be personal data.
   await (await open(path, 'a', 0o600)).close();
   const real = await realpath(path);
-  if (openPaths.has(real)) {
-    throw new TypeError(`Farebox: another lease of this process uses the journal ${real}`);
-  }
-  openPaths.add(real);
+  const unlock = lockJournal(real);
   try {
     const content = await readFile(real);
-    return new Journal(real, await open(real, 'a'), content);
+    return new Journal(real, await open(real, 'a'), content, unlock);
   } catch (error) {
-    openPaths.delete(real);
+    unlock();
     throw error;
   }
 }
@@ -31,6 +27,7 @@ export async function openJournal(path) {
 class Journal {
   #path;
   #file;
+  #unlock;
   /** By lease and number, the calls in the file that are not settled. */
   #calls;
   /** The length of the file up to the last line that was synced. */
@@ -44,9 +41,10 @@ class Journal {
   #isReplacing = false;
   #written = Promise.resolve();
 
-  constructor(path, file, content) {
+  constructor(path, file, content, unlock) {
     this.#path = path;
     this.#file = file;
+    this.#unlock = unlock;
     this.#bytes = content.lastIndexOf('\n') + 1;
     this.#isTorn = this.#bytes < content.length;
     this.#calls = unsettledIn(content.toString());
@@ -84,7 +82,7 @@ class Journal {
     try {
       await this.#file.close();
     } finally {
-      openPaths.delete(this.#path);
+      this.#unlock();
     }
   }
 

@@ -2,6 +2,8 @@
  * One lease of the service: what is left of it, until when, and the calls that are not settled yet. Amounts are whole
  * micro-dollars. Requests about it are sent one after the other, so that none has an older fence than the one before.
  */
+import { elapsedMs } from './clock.js';
+
 const MICROS_PER_DOLLAR = 1_000_000;
 /** Decisions end this long before the lease does, so that they can still be settled. */
 const MARGIN_MS = 3_000;
@@ -65,6 +67,12 @@ export class Slice {
   end() {
     this.#isEnded = true;
     this.deadline = 0;
+  }
+
+  /** How long a settlement may wait: another attempt has to come before the end. After it, there is no hurry. */
+  get patienceMs() {
+    const leftMs = this.expiresAt - elapsedMs();
+    return leftMs > 0 ? leftMs - MARGIN_MS : Infinity;
   }
 
   get cheapest() {
@@ -132,6 +140,17 @@ export class Slice {
     this.#turn = done.catch(() => {});
     return done;
   }
+}
+
+/** The request for a lease. `refusal`: why it is less than the lease should have. */
+export function askFor(amount, refusal) {
+  return { amount, idempotencyKey: crypto.randomUUID(), refusal };
+}
+
+/** Dollars that a smaller lease than the refused one can have, if that covers a call. */
+export function roomOf({ remaining, balance, scope }, leastMicros = 1) {
+  const room = remaining ?? balance;
+  return microsOf(room) >= leastMicros && scope !== 'per_call' ? room : undefined;
 }
 
 export function microsOf(dollars) {

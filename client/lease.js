@@ -14,16 +14,19 @@ import {
   warn,
   wireEntry,
 } from './lease-settlement.js';
-import { BATCH_MAX, dollarsOf, microsOf, Slice } from './lease-slice.js';
+import { askFor, BATCH_MAX, dollarsOf, microsOf, roomOf, Slice } from './lease-slice.js';
+import { inTime, RETRY_MS, waitMs } from './lease-waits.js';
 import { amountToSend, exactMicrosOf } from './money.js';
 import { pause } from './retry.js';
 import { checkInteger } from './settings.js';
 
 const SETTLE_AFTER_MS = 1_000;
-const RETRY_MS = 500;
 /** How often a lease that has ended during an outage asks for the next one while nobody calls. */
 const ASK_AGAIN_MS = 3_000;
-/** A lease that is smaller than was asked for is given back for another one at most so often. */
+/**
+ * While money is short: a lease that is smaller than was asked for is given back for another one at most so often, and
+ * after a refusal, one is asked for in advance at most so often.
+ */
 const KEEP_SMALL_MS = 30_000;
 /** How long to wait for settlements. Less than the time that service managers grant a process to end. */
 const WAIT_MS = 8_000;
@@ -63,13 +66,16 @@ class Lease {
   /** Why the last attempt to take a lease was refused. */
   #refusal;
   #askAgain;
+  /** By the clock of clock.js: before it, none is taken in advance. */
+  #nextSpareAt = 0;
   #timers = new Map();
   #settling = new Map();
   /** By lease that is not used any more: its last settlement. */
   #retiring = new Map();
   /** What `onSettled` does with batches, until it has ended. */
   #telling = new Set();
-  #isClosed = false;
+  /** Aborted by close(). */
+  #ending = new AbortController();
   #closing;
   /** Nothing is sent again. */
   #isAbandoned = false;
@@ -95,6 +101,10 @@ class Lease {
       .take(this.#requestOf(this.#asked), RELEASE)
       .then(({ id }) => this.#leases.release({ leaseId: id }, RELEASE))
       .catch(() => {});
+  }
+
+  get #isClosed() {
+    return this.#ending.signal.aborted;
   }
 
   get leaseId() {
@@ -132,7 +142,7 @@ class Lease {
     slice.left -= micros;
     slice.sequence += 1;
     const entry = { sequence: slice.sequence, tool, micros, metadata: copy };
-    if (slice.left < slice.low) this.#takeSpare();
+    if (slice.left < slice.low && elapsedMs() >= this.#nextSpareAt) this.#takeSpare();
     if (this.#journal) return this.#write(slice, entry, chars);
     this.#note(slice, entry, chars);
     return { paid: true, provisional: true, leaseId: slice.id, sequence: entry.sequence };
@@ -163,7 +173,7 @@ class Lease {
   }
 
   async #close(timeoutMs) {
-    this.#isClosed = true;
+    this.#ending.abort();
     const slices = () => [this.#slice, this.#spare, ...this.#retiring.keys()];
     await inTime(this.#end(), timeoutMs);
     this.#isAbandoned = true;
@@ -246,6 +256,11 @@ class Lease {
     });
   }
 
+  /** Between attempts. close() ends the wait, and has no time for another one. */
+  #pause(error, mostMs) {
+    return pause(this.#isClosed ? RETRY_MS : waitMs(error, mostMs), this.#ending.signal);
+  }
+
   /** After a lost answer, until there is one: money may be reserved. */
   async #takeForSure() {
     for (;;) {
@@ -254,7 +269,7 @@ class Lease {
       } catch (error) {
         if (error.outcome !== 'unknown' || this.#isAbandoned) throw error;
         this.#refusal = error;
-        await pause(RETRY_MS);
+        await this.#pause(error);
       }
     }
   }
@@ -265,12 +280,15 @@ class Lease {
       if (this.#isClosed) return;
       const slice = await this.#takeForSure();
       this.#refusal = undefined;
+      this.#nextSpareAt = 0;
       if (elapsedMs() < this.#slice.deadline || this.#isClosed) this.#spare = slice;
       else this.#replace(slice);
     } catch (error) {
       this.#refusal = error;
-      if (isUnavailable(error)) this.#askAgainLater();
-      await pause(RETRY_MS);
+      const isAway = isUnavailable(error);
+      if (!isAway) this.#nextSpareAt = elapsedMs() + KEEP_SMALL_MS;
+      await this.#pause(error);
+      if (isAway) this.#askAgainLater();
     }
   }
 
@@ -297,7 +315,7 @@ class Lease {
     } catch (error) {
       // It may have been made: it is asked for again, with the same key.
       if (isUnavailable(error)) throw error;
-      const room = this.#roomOf(error);
+      const room = roomOf(error, this.#slice?.cheapest);
       const { amount } = this.#asked;
       const isLess = room !== undefined && microsOf(room) < exactMicrosOf(amountToSend(amount));
       this.#asked = isLess ? askFor(room, error) : undefined;
@@ -318,13 +336,6 @@ class Lease {
     this.#asked = undefined;
     this.#renewInTime(slice);
     return slice;
-  }
-
-  /** Dollars that a smaller lease can have. */
-  #roomOf({ remaining, balance, scope }) {
-    const room = remaining ?? balance;
-    const least = this.#slice?.cheapest ?? 1;
-    return microsOf(room) >= least && scope !== 'per_call' ? room : undefined;
   }
 
   /** Halfway to its end, and again until it is renewed, is refused, or has ended. */
@@ -350,7 +361,9 @@ class Lease {
       await slice.inTurn(() => this.#askRenewal(slice));
       this.#renewInTime(slice);
     } catch (error) {
-      if (isUnavailable(error)) return this.#renewInTime(slice, RETRY_MS);
+      if (isUnavailable(error)) {
+        return this.#renewInTime(slice, waitMs(error, slice.deadline - elapsedMs()));
+      }
       slice.renewalKey = undefined;
       if (error.code === 'idempotency_key_reused') return this.#renewInTime(slice, RETRY_MS);
       // Unless somebody else closed it, it lasts until its end.
@@ -411,12 +424,14 @@ class Lease {
         // A renewal whose answer was lost raised it.
         if (error.code === 'lease_fenced' && slice.renewalKey) slice.fencedAnew(error.fence);
         else if (isAboutCalls(error)) throw error;
-        else if (!isUnavailable(error)) {
-          // Such as a revoked secret key: nothing more is decided, and what is decided may still be settled.
-          slice.deadline = 0;
-          if (elapsedMs() >= slice.expiresAt) return batch.map(() => ({ error }));
-          await pause(RETRY_MS);
-        } else await pause(RETRY_MS);
+        else {
+          if (!isUnavailable(error)) {
+            // Such as a revoked secret key: nothing more is decided, and what is decided may still be settled.
+            slice.deadline = 0;
+            if (elapsedMs() >= slice.expiresAt) return batch.map(() => ({ error }));
+          }
+          await this.#pause(error, slice.patienceMs);
+        }
       }
     }
     return undefined;
@@ -478,18 +493,4 @@ class Lease {
       );
     }
   }
-}
-
-/** `refusal`: why it is less than the lease should have. */
-function askFor(amount, refusal) {
-  return { amount, idempotencyKey: crypto.randomUUID(), refusal };
-}
-
-/** Waits for the work, and no longer than this. */
-async function inTime(work, timeoutMs) {
-  let timer;
-  const timeout = new Promise((resolve) => {
-    timer = setTimeout(resolve, timeoutMs);
-  });
-  await Promise.race([work, timeout]).finally(() => clearTimeout(timer));
 }

@@ -23,7 +23,8 @@ export interface LeaseOptions {
    * Node only: the path of a file in which each call is stored before it is answered. After a crash, the next
    * lease with this path settles what the file has. Calls of a lease that the service does not know stay in
    * the file, and `onSettled` gets them as `lease_not_found`. Each lease needs a file of its own:
-   * farebox.lease() throws a TypeError while another lease of this process uses the file.
+   * farebox.lease() throws a TypeError while another lease uses the file, in this process or another one of
+   * this machine. It cannot see the processes of other containers: these must have ended.
    */
   journal?: string | undefined;
 }
@@ -86,7 +87,7 @@ export interface UnsettledCall {
   metadata?: ChargeRequest['metadata'];
 }
 
-/** `Answer` is a promise when there is a journal. */
+/** `Answer` is a promise when there is a journal, and may be one when `journal` may be a path. */
 export interface Lease<Answer = LeasedCharge> {
   /**
    * Decides a call, without a request. Run the tool when it answers. Throws FareboxError: `unknown_tool`,

@@ -14,6 +14,8 @@ const HOLD_MARGIN_SECONDS = 60;
 /** A hold lasts at most a day. */
 const TIMEOUT_MS_MAX = (86_400 - HOLD_MARGIN_SECONDS) * 1_000;
 const NO_ANSWER = 'Farebox did not respond in time; nothing was charged.';
+/** By its owner, who revoked the key, or because its time was over. */
+const HOLD_CLOSED = 'The hold of this call was released or has expired; nothing was charged.';
 /** A lost release only delays the return of the money until the hold expires. */
 const RELEASE = { timeoutMs: 1_000 };
 
@@ -155,6 +157,7 @@ class Payment {
     try {
       return await this.#farebox.holds.capture(request);
     } catch (error) {
+      if (error.code === 'hold_closed') throw createError(error.code, HOLD_CLOSED, error, error);
       if (error.outcome !== 'unknown') throw error;
       // Either the capture or this release is final. A retry with the same key then gives the charge or the refusal.
       await this.release();

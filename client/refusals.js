@@ -8,6 +8,7 @@ const TO_CALLER = new Set([
   'tool_not_allowed',
   'developer_not_allowed',
   'approval_required',
+  'hold_closed',
   'invalid_api_key',
   'mode_mismatch',
   'service_unavailable',
@@ -16,9 +17,12 @@ const TO_CALLER = new Set([
   'call_timed_out',
 ]);
 
+/** The types of errors that concern the caller, also with a code that this version does not know. */
+const TYPES_TO_CALLER = new Set(['payment_error', 'rate_limit_error']);
+
 /** Returns `{ status, headers, error }`. Hides the server's own mistakes, such as a wrong secret key, from the caller. */
 export function refusalOf(error) {
-  if (!TO_CALLER.has(error.code)) {
+  if (!TO_CALLER.has(error.code) && !TYPES_TO_CALLER.has(error.type)) {
     const message = 'This call cannot be billed. Calling again will not help.';
     const { outcome, requestId } = error;
     const facts = { code: 'billing_error', message, outcome, ...(requestId && { requestId }) };

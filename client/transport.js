@@ -4,6 +4,7 @@
  */
 import { send } from '#send';
 import { sendBy } from './send-by.js';
+import { USER_AGENT } from './user-agent.js';
 
 // The connection was never made, so the request was never sent. After any other network error, it may have been sent.
 const NEVER_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT']);
@@ -23,14 +24,15 @@ const LOOKS_UP = new Set([
 
 export class Transport {
   #baseUrl;
-  #key;
+  /** Sent with every request. */
+  #headers;
   #send;
   /** The request id of the last answer. */
   lastRequestId;
 
   constructor(baseUrl, key, fetch) {
     this.#baseUrl = baseUrl;
-    this.#key = key;
+    this.#headers = { ...USER_AGENT, Authorization: `Bearer ${key}` };
     this.#send = fetch ? sendBy.bind(undefined, fetch) : send;
   }
 
@@ -39,7 +41,7 @@ export class Transport {
     try {
       const { status, header, text } = await this.#send(this.#baseUrl + path, {
         ...options,
-        headers: { Authorization: `Bearer ${this.#key}`, ...headers },
+        headers: { ...this.#headers, ...headers },
       });
       this.lastRequestId = header('x-request-id') ?? this.lastRequestId;
       return { status, header, json: parseJson(text) };

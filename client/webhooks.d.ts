@@ -14,7 +14,7 @@ export interface FareboxEvent {
 
 export interface WebhookRequest {
   /** The body as it arrived, before it is parsed. */
-  body: string | Uint8Array;
+  body: string | Uint8Array | ArrayBuffer;
   /** Names in any case. */
   headers: { get(name: string): string | null } | Record<string, string | string[] | undefined>;
   /** The signing secret of the endpoint: `whsec_...`. */

@@ -1,6 +1,6 @@
 /**
  * A Hono app with a route that is priced by the length of its response, for anything that serves `fetch`: Workers, Bun,
- * Deno, Node. Settings: FAREBOX_URL, FAREBOX_SECRET_KEY.
+ * Deno, Node. Settings: FAREBOX_URL, FAREBOX_SECRET_KEY. A Worker needs the flag in wrangler.json to read them.
  */
 import { Farebox, usd } from '@farebox/client';
 import { paidRoute } from '@farebox/client/hono';

@@ -53,6 +53,9 @@ const TO_CALLER = new Set([
   'tool_not_allowed',
 ]);
 
+/** The types of errors that the caller can mend, whichever code they have. */
+const TYPES_TO_CALLER = new Set(['payment_error', 'rate_limit_error']);
+
 /** Dollars. Rounded once, at the end. */
 function costOf(inputTokens: number, outputTokens: number) {
   return INPUT.times(inputTokens).plus(OUTPUT.times(outputTokens)).round('up');
@@ -206,22 +209,38 @@ async function settle(
     response.end();
     return;
   }
-  const amount = costOf(input, output);
-  const { id, receipt } = await farebox.holds.capture({ holdId, amount, over: 'cap' });
+  const { id, amount, receipt } = await capture(holdId, input, output);
   // A comment of the stream, which clients of OpenAI's protocol skip.
-  response.end(
-    `: farebox ${JSON.stringify({ id, amount: Number(amount.toString()), receipt })}\n\n`,
-  );
+  response.end(`: farebox ${JSON.stringify({ id, amount, receipt })}\n\n`);
+}
+
+/** If nothing can be captured, the money is released at once, not when the hold expires. */
+async function capture(holdId: string, input: number, output: number) {
+  try {
+    const request = { holdId, amount: costOf(input, output), over: 'cap' } as const;
+    return await farebox.holds.capture(request).catch((error: unknown) => {
+      if (!FareboxError.isInstance(error) || error.outcome !== 'unknown') throw error;
+      // The response was lost. With the same key, the capture is found, or made now.
+      return farebox.holds.capture({ ...request, idempotencyKey: error.idempotencyKey });
+    });
+  } catch (error) {
+    await farebox.holds.release({ holdId }).catch(() => {});
+    throw error;
+  }
 }
 
 /** The caller sees the errors that the caller can mend. A wrong secret key is not one of them. */
 function refuse(response: ServerResponse, error: unknown): void {
   if (response.headersSent) return void response.destroy();
-  const isCallers = FareboxError.isInstance(error) && TO_CALLER.has(error.code);
+  const isCallers = FareboxError.isInstance(error) && isForCaller(error);
   if (!isCallers) process.stderr.write(`${String(error)}\n`);
   const status = isCallers ? (error.status ?? 503) : 500;
   response.writeHead(status, { 'content-type': 'application/json' });
   response.end(JSON.stringify({ error: isCallers ? error : { code: 'internal_error' } }));
+}
+
+function isForCaller({ code, type = '' }: FareboxError): boolean {
+  return TO_CALLER.has(code) || TYPES_TO_CALLER.has(type);
 }
 
 server.listen(Number(process.env['PORT'] ?? 8092), '127.0.0.1', () => {

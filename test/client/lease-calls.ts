@@ -10,11 +10,8 @@ const shiftMs = Number(process.env['CLOCK_SHIFT_MS'] ?? 0);
 const now = Date.now;
 Date.now = () => now() + shiftMs;
 
-const { journal, ...options } = JSON.parse(process.env['LEASE'] ?? '') as LeaseOptions;
-const farebox = new Farebox();
-const lease = await (journal === undefined
-  ? farebox.lease(options)
-  : farebox.lease({ ...options, journal }));
+const options = JSON.parse(process.env['LEASE'] ?? '') as LeaseOptions;
+const lease = await new Farebox().lease(options);
 for (;;) {
   const { leaseId, sequence } = await lease.charge({ tool: 'search' });
   writeSync(1, `${leaseId} ${sequence}\n`);

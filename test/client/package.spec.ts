@@ -41,6 +41,22 @@ const tool = paidTool(farebox, { tool: 'x', price: usd('0.07').times(3) }, () =>
 const route = paidRoute(farebox, { tool: 'x', price: 1 }, () => new Response());
 console.log([typeof farebox.charge, typeof consumer.balance, typeof tool, typeof route].join());
 `;
+/** Calls whose arguments have types that a program has already, such as a path from its environment. */
+const CALLS = `
+import { Farebox, type Lease, type LeasedCharge, type LeaseOptions } from '@farebox/client';
+import { verifyWebhook } from '@farebox/client/webhooks';
+declare const journal: string | undefined;
+declare const request: Request;
+const options: LeaseOptions = { apiKey: 'fare_ck_live_x', tools: ['x'], amount: 1, journal };
+const farebox = new Farebox();
+const lease = await farebox.lease(options);
+const { sequence }: LeasedCharge = await lease.charge({ tool: 'x' });
+const kept: Lease<Promise<LeasedCharge>> = await farebox.lease({ ...options, journal: 'calls' });
+const plain: Lease = await farebox.lease({ apiKey: 'fare_ck_live_x', tools: ['x'], amount: 1 });
+const body: ArrayBuffer = await request.arrayBuffer();
+const event = await verifyWebhook({ body, headers: request.headers, secret: 'whsec_x' });
+export const results = [sequence, kept.leaseId, plain.leaseId, event.id];
+`;
 const PRINTS = 'function,function,function,function\n';
 
 describe('client: the package', () => {
@@ -71,6 +87,7 @@ describe('client: the package', () => {
     await writeFile(join(folder, 'package.json'), '{"private":true}');
     await writeFile(join(folder, 'program.mts'), PROGRAM);
     await writeFile(join(folder, 'program.mjs'), PROGRAM);
+    await writeFile(join(folder, 'calls.mts'), CALLS);
     await run('npm', ['install', '--offline', '--no-audit', '--no-fund', tarball], { cwd: folder });
     const bundled = await bundle({ entryPoints: ['program.mjs'], platform: 'node' });
     await writeFile(join(folder, 'bundled.mjs'), bundled);
@@ -90,6 +107,15 @@ describe('client: the package', () => {
       ['client/LICENSE', 'LICENSE'].map((path) => readFile(join(ROOT, path), 'utf8')),
     );
     assert.equal(ours, whole);
+  });
+
+  it('has a repository if it is published with provenance, because npm refuses it otherwise', async () => {
+    const text = await readFile(join(ROOT, 'client/package.json'), 'utf8');
+    const { publishConfig = {}, repository } = JSON.parse(text) as {
+      publishConfig?: { provenance?: boolean };
+      repository?: { url: string };
+    };
+    assert.ok(!publishConfig.provenance || repository?.url);
   });
 
   it('passes publint', async () => {
@@ -159,6 +185,7 @@ describe('client: the package', () => {
           join(ROOT, 'node_modules/typescript/bin/tsc'),
           ...options,
           'program.mts',
+          'calls.mts',
           'entries.mts',
           'required.cts',
         ],

@@ -86,6 +86,34 @@ describe('client: paid calls that ask the owner', () => {
   });
 });
 
+describe('client: paid calls that are refused with a code that this version does not know', () => {
+  for (const [type, status] of [
+    ['payment_error', 402],
+    ['rate_limit_error', 429],
+  ] as const) {
+    it(`tell their caller, when its type is ${type}`, async () => {
+      const facts = { type, payUrl: 'https://farebox.example/pay' };
+      await using api = await service(refusal(status, 'new_code', facts));
+      const { ran, call } = toolOf(api.farebox(), { tool: 'search', price: 1 });
+      const told = { ...facts, code: 'new_code', status, outcome: 'not_held' };
+      assert.partialDeepStrictEqual(errorIn(await call()), told);
+      assert.equal(ran.times, 0);
+    });
+  }
+
+  it('hide it as their own mistake, when it has another type', async () => {
+    const facts = { type: 'invalid_request_error', own: 'x' };
+    await using api = await service(refusal(400, 'new_code', facts));
+    const { call } = toolOf(api.farebox(), { tool: 'search', price: 1 });
+    assert.deepEqual(Object.keys(errorIn(await call()) ?? {}).toSorted(), [
+      'code',
+      'message',
+      'outcome',
+      'requestId',
+    ]);
+  });
+});
+
 describe('client: paid calls while Farebox is away', () => {
   const price = { tool: 'search', price: 1 };
   for (const [name, unavailable, runs] of [
@@ -164,6 +192,21 @@ describe('client: paid calls that are settled', () => {
       assert.deepEqual([api.seen[3]?.path, api.keys[3]], [capture, api.keys[1]]);
     });
   }
+
+  it('tell their caller that nothing was charged when their hold is closed before the capture', async () => {
+    await using api = await service(held, closed, closed);
+    const { ran, call } = toolOf(api.farebox(), { tool: 'search', price: 1 });
+    const result = await call();
+    assert.equal(result.isError, true);
+    assert.partialDeepStrictEqual(errorIn(result), {
+      code: 'hold_closed',
+      outcome: 'not_charged',
+      status: 409,
+      objectStatus: 'released',
+      message: 'The hold of this call was released or has expired; nothing was charged.',
+    });
+    assert.equal(ran.times, 1);
+  });
 
   it('are not paid when they are canceled while their cost is computed', async () => {
     await using api = await service(held, released);

@@ -1,5 +1,6 @@
 /** The client in runtimes other than Node: every call is answered, and each is paid once. */
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { build } from 'esbuild';
 import { Miniflare } from 'miniflare';
@@ -9,6 +10,7 @@ import { read } from '../support/http.ts';
 import { CountingProxy } from './counting-proxy.ts';
 import { runBun, runDeno } from './other-runtimes.ts';
 
+const EXAMPLES = join(import.meta.dirname, '../../examples');
 const CALLS = 40;
 
 /** The conditions of a bundle decide which files of the client it contains. */
@@ -37,9 +39,13 @@ describe('client: in other runtimes', () => {
     return byTool;
   };
 
-  async function startWorker(conditions: string[]): Promise<Miniflare> {
+  async function startWorker(
+    conditions: string[],
+    entry = join(import.meta.dirname, 'worker.ts'),
+    compatibility = { date: '2026-07-01', flags: ['nodejs_compat'] },
+  ): Promise<Miniflare> {
     const { outputFiles } = await build({
-      entryPoints: [join(import.meta.dirname, 'worker.ts')],
+      entryPoints: [entry],
       bundle: true,
       format: 'esm',
       conditions,
@@ -49,8 +55,8 @@ describe('client: in other runtimes', () => {
     return new Miniflare({
       modules: true,
       script: outputFiles[0]?.text ?? '',
-      compatibilityDate: '2026-07-01',
-      compatibilityFlags: ['nodejs_compat'],
+      compatibilityDate: compatibility.date,
+      compatibilityFlags: compatibility.flags,
       bindings: { FAREBOX_URL: api.url, FAREBOX_SECRET_KEY: account.developerKey },
     });
   }
@@ -78,6 +84,29 @@ describe('client: in other runtimes', () => {
       }
     });
   }
+
+  it('serves the Hono example in a Worker with the configuration beside it', async () => {
+    const config = JSON.parse(await readFile(join(EXAMPLES, 'wrangler.json'), 'utf8')) as {
+      main: string;
+      compatibility_date: string;
+      compatibility_flags: string[];
+    };
+    const worker = await startWorker(
+      BUNDLES['conditions of Workers'],
+      join(EXAMPLES, config.main),
+      { date: config.compatibility_date, flags: config.compatibility_flags },
+    );
+    try {
+      const headers = { 'x-service-key': account.consumerKey };
+      const url = new URL('/lorem?words=250', await worker.ready);
+      const response = await fetch(url, { headers });
+      const text = await response.text();
+      assert.deepEqual([response.status, text.split(' ').length], [200, 250], text);
+      assert.deepEqual(await earned(), { lorem: 0.025 });
+    } finally {
+      await worker.dispose();
+    }
+  });
 
   it('refuses leases in a Worker, which would not settle them', async () => {
     for (const conditions of Object.values(BUNDLES)) {

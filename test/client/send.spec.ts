@@ -1,6 +1,7 @@
 /** One request by each of the two transports, which must behave the same. */
 import assert from 'node:assert/strict';
 import { Farebox } from '@farebox/client';
+import clientPackage from '../../client/package.json' with { type: 'json' };
 import { until } from '../support/stack.ts';
 import { answer, droppedLine, ScriptedService, silence, type Step } from './scripted-service.ts';
 
@@ -148,5 +149,34 @@ describe('client: the option fetch', () => {
     caller.abort();
     await assert.rejects(placing, isAborted);
     assert.equal(given?.aborted, true);
+  });
+});
+
+describe('client: the User-Agent', () => {
+  const expected = `farebox-client/${clientPackage.version}`;
+  const settings = { secretKey: 'fare_sk_live_x' };
+
+  for (const [how, options] of Object.entries({
+    'of Node': {},
+    'of the settings': { fetch: (url: string, init: RequestInit) => fetch(url, init) },
+  })) {
+    it(`has the version of the package, sent by the fetch ${how}`, async () => {
+      await using service = await ScriptedService.start(answer(200, {}));
+      await new Farebox({ ...settings, ...options, baseUrl: service.url }).earnings();
+      assert.equal(service.seen[0]?.headers['user-agent'], expected);
+    });
+  }
+
+  it('is left to the browser in a browser', async () => {
+    const usual = Object.getOwnPropertyDescriptor(globalThis, 'navigator') ?? {};
+    const userAgent = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
+    Object.defineProperty(globalThis, 'navigator', { value: { userAgent }, configurable: true });
+    try {
+      const file = '../../client/user-agent.js?browser';
+      const { USER_AGENT: header } = (await import(file)) as { USER_AGENT: object };
+      assert.deepEqual(header, {});
+    } finally {
+      Object.defineProperty(globalThis, 'navigator', usual);
+    }
   });
 });

@@ -6,6 +6,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { FareboxConsumer } from '@farebox/client';
+import { CuttingProxy } from '../client/cutting-proxy.ts';
 import { PaidBooks } from '../client/paid-books.ts';
 import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
@@ -79,15 +80,19 @@ describe('examples: paid servers', () => {
       upstream = createServer((request, response) => void serve(request, response));
       upstream.listen(0, '127.0.0.1');
       await once(upstream, 'listening');
-      const { port } = upstream.address() as AddressInfo;
-      const UPSTREAM_URL = `http://127.0.0.1:${port}`;
-      const settings = { UPSTREAM_URL, UPSTREAM_KEY: 'sk-upstream', UPSTREAM_MODEL: 'm' };
-      proxy = await start('llm-proxy.ts', settings);
+      proxy = await startProxy();
     });
     afterEach(() => {
       upstream.closeAllConnections();
       upstream.close();
     });
+
+    function startProxy(env: Record<string, string> = {}): Promise<URL> {
+      const { port } = upstream.address() as AddressInfo;
+      const UPSTREAM_URL = `http://127.0.0.1:${port}`;
+      const settings = { UPSTREAM_URL, UPSTREAM_KEY: 'sk-upstream', UPSTREAM_MODEL: 'm', ...env };
+      return start('llm-proxy.ts', settings);
+    }
 
     async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
       assert.equal(request.headers.authorization, 'Bearer sk-upstream');
@@ -158,6 +163,42 @@ describe('examples: paid servers', () => {
       read.resolve();
       assert.equal((await reader?.read())?.done, true);
       assert.deepEqual([await books.holds(), await books.balance()], [['released'], 10]);
+    });
+
+    for (const [what, counts] of Object.entries({
+      'cost more than a charge may': { prompt_tokens: 1e12, completion_tokens: 1 },
+      'are not all counted': { prompt_tokens: 1 },
+    })) {
+      it(`releases the money at once when the tokens ${what}`, async () => {
+        answerOf = async (response) => {
+          say(response, piece('Otters'));
+          say(response, { choices: [], usage: counts });
+          response.end('data: [DONE]\n\n');
+        };
+        const answered = await ask();
+        await assert.rejects(answered.text());
+        assert.deepEqual([await books.holds(), await books.balance()], [['released'], 10]);
+      });
+    }
+
+    it('finds a capture whose response was lost at each attempt', async () => {
+      let captures = 0;
+      // The client makes three attempts.
+      await using line = await CuttingProxy.start(api.url, (chunk) => {
+        if (!/^POST \S+capture /.test(chunk.toString('latin1'))) return undefined;
+        captures += 1;
+        return captures <= 3 ? 'after' : undefined;
+      });
+      child?.kill();
+      proxy = await startProxy({ FAREBOX_URL: line.url });
+      answerOf = async (response) => {
+        say(response, usage);
+        response.end('data: [DONE]\n\n');
+      };
+      const answer = await (await ask()).text();
+      const charges = await books.charges();
+      assert.deepEqual([captures, charges.length], [4, 1]);
+      assert.ok(answer.includes(charges[0]?.receipt ?? 'no receipt'));
     });
 
     it('holds the money for an hour, longer than any response takes', async () => {

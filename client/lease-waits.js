@@ -1,0 +1,19 @@
+/** How long a lease waits: between attempts, and for work that may take longer than its caller wants to wait. */
+export const RETRY_MS = 500;
+/** Farebox asks for less, but a proxy in front of it may ask for an hour. */
+const RETRY_AFTER_MS_MAX = 60_000;
+
+/** Until the attempt after a failed one: as long as the service says, at most `mostMs`. */
+export function waitMs(error, mostMs = Infinity) {
+  const { retryAfterMs = 0 } = error ?? {};
+  return Math.max(RETRY_MS, Math.min(retryAfterMs, mostMs, RETRY_AFTER_MS_MAX));
+}
+
+/** Waits for the work, and no longer than this. */
+export async function inTime(work, timeoutMs) {
+  let timer;
+  const timeout = new Promise((resolve) => {
+    timer = setTimeout(resolve, timeoutMs);
+  });
+  await Promise.race([work, timeout]).finally(() => clearTimeout(timer));
+}
