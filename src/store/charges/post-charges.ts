@@ -66,10 +66,10 @@ export interface ReplayWindow {
 }
 
 /**
- * In one commit, makes the charges of consumers who can pay for all of theirs in this batch, whose budgets have room for
- * all of them, and whose keys are new. The outcome of the others is undefined: `postCharges` decides them, or `postSpends`
- * in a batch with charges by spend keys. Returns the outcomes in the order of the drafts. The caller ensures that no
- * idempotency hash occurs twice.
+ * In one commit, makes the charges of consumers who can pay for all of theirs in this batch, whose budgets have room
+ * for all of them, and whose keys are new. The outcome of the others is undefined: `postCharges` decides them, or
+ * `postSpends` in a batch with charges by spend keys. Returns the outcomes in the order of the drafts. The caller
+ * ensures that no idempotency hash occurs twice.
  */
 export async function postFittingCharges(
   connection: Connection,

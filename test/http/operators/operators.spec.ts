@@ -36,9 +36,7 @@ describe('operators', () => {
   let headers: { cookie: string; origin: string };
 
   before(async () => {
-    // Links to the Temporal UI have its ids.
-    const alone = await aloneInNamespace();
-    stack = await startStack({ env: { ...alone, TEMPORAL_UI_URL: UI } });
+    stack = await startStack({ env: { ...(await aloneInNamespace()), TEMPORAL_UI_URL: UI } });
     sql = new Client({ connectionString: stack.database.url });
     await sql.connect();
     operator = await createAccount(stack.env, 0);
