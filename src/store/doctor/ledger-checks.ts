@@ -124,6 +124,8 @@ async function run(database: Database, query: Fragment) {
     await takesLong(tx);
     // Every check aggregates all rows of a table; beyond this limit, it spills to disk and takes far longer.
     await tx.query(sql.typeAlias('nothing')`set local work_mem = '256MB'`);
+    // On one core, because parallel workers would share tables of that size in shared memory, which containers limit.
+    await tx.query(sql.typeAlias('nothing')`set local max_parallel_workers_per_gather = 0`);
     // A violation may involve an unexpected value, such as a null, which makes the text null.
     return tx.any(sql.type(offenderRow)`
       select coalesce(subject, 'unnamed') as subject, coalesce(detail, '') as detail, count(*) over () as offenders
