@@ -30,7 +30,7 @@ Parts:
   schema     compares tables, constraints, indexes, triggers, functions and their records with this release
   balances   consumers, movements and lots
   top-ups    top-ups, refunds, disputes and automatic top-ups
-  delivery   overdue events, messages to workflows, top-ups and reconciliations
+  delivery   overdue events, messages to workflows, top-ups, reconciliations and archiving of WAL
   audit-log  the chain of the audit log, and changes that it does not have or that differ
   approvals  pending requests for approval, and what the decisions changed
   holds      open, captured and expired holds; reads every charge

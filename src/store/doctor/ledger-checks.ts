@@ -6,6 +6,7 @@ import { Type } from 'typebox';
 import { row, sql, type Database, type Fragment } from '../database.ts';
 import { takesLong } from '../long-transaction.ts';
 import { APPROVAL_CHECKS } from './approval-checks.ts';
+import { ARCHIVED_CHECK, listArchiveFailures } from './archive-check.ts';
 import { AUDIT_LOG_CHECKS } from './audit-log-checks.ts';
 import { BALANCE_CHECKS } from './balance-checks.ts';
 import { BUDGET_CHECKS } from './budget-checks.ts';
@@ -106,11 +107,14 @@ function checksOf(
     check,
     (database) => run(database, query),
   ]);
-  if (part === 'delivery' && reconcileEverySeconds !== undefined) {
-    checks.push([
-      RECONCILED_CHECK,
-      async (database) => firstOf(await checkReconciliation(database, reconcileEverySeconds)),
-    ]);
+  if (part === 'delivery') {
+    checks.push([ARCHIVED_CHECK, async (database) => firstOf(await listArchiveFailures(database))]);
+    if (reconcileEverySeconds !== undefined) {
+      checks.push([
+        RECONCILED_CHECK,
+        async (database) => firstOf(await checkReconciliation(database, reconcileEverySeconds)),
+      ]);
+    }
   }
   return Object.fromEntries(checks);
 }
