@@ -37,7 +37,7 @@ Parts:
   budgets    what budgets and spend keys have used; reads every charge
   charges    charges, their order, their refunds and their receipts; reads every charge
   earnings   sums of earnings; reads every charge
-  temporal   schedules, workflows that cannot continue, and builds without workers; needs TEMPORAL_ADDRESS
+  temporal   search attributes, schedules, workflows that cannot continue, builds without workers; needs TEMPORAL_ADDRESS
   processor  payments, refunds and disputes at Stripe; lists all of them, or with --since those of newer top-ups
 
 Run \`farebox doctor --only schema,balances,top-ups,delivery,audit-log,approvals,temporal\` every minute and all parts every night.
