@@ -41,6 +41,7 @@ Parts:
   processor  payments, refunds and disputes at Stripe; lists all of them, or with --since those of newer top-ups
 
 Run \`farebox doctor --only schema,balances,top-ups,delivery,audit-log,approvals,temporal\` every minute and all parts every night.
+Start no run while another one lasts: \`balances\`, \`top-ups\` and \`audit-log\` take longer as the ledger grows.
 Exit codes: 0 if every check passed, 1 if a check failed, 2 if doctor could not check. If a check failed and
 doctor then could not continue, the exit code is 1, and both are printed.
 `;
