@@ -9,7 +9,7 @@ import { APPROVAL_CHECKS } from './approval-checks.ts';
 import { ARCHIVED_CHECK, listArchiveFailures } from './archive-check.ts';
 import { AUDIT_LOG_CHECKS } from './audit-log-checks.ts';
 import { BALANCE_CHECKS } from './balance-checks.ts';
-import { BUDGET_CHECKS } from './budget-checks.ts';
+import { BUDGET_CHECKS, OPEN_BUDGET_CHECKS } from './budget-checks.ts';
 import { CHARGE_CHECKS, receiptChecks } from './charge-checks.ts';
 import { DELIVERY_CHECKS, signingChecks } from './delivery-checks.ts';
 import { EARNINGS_CHECKS } from './earnings-checks.ts';
@@ -56,6 +56,8 @@ export interface CheckSettings {
   /** The numbers of the configured master secrets. */
   readonly masterSecrets?: readonly number[] | undefined;
   readonly reconcileEverySeconds?: number;
+  /** For what does not depend on their figures. */
+  readonly leavesOutClosedBudgets?: boolean;
 }
 
 export interface Examination extends CheckSettings {
@@ -90,7 +92,7 @@ type Check = (database: Database) => Promise<readonly Omit<Finding, 'part' | 'ch
 
 function checksOf(
   part: LedgerPart,
-  { masterSecrets, reconcileEverySeconds }: CheckSettings,
+  { masterSecrets, reconcileEverySeconds, leavesOutClosedBudgets }: CheckSettings,
 ): Readonly<Record<string, Check>> {
   if (part === 'schema') {
     return {
@@ -102,6 +104,7 @@ function checksOf(
     ...QUERIES[part],
     ...(part === 'charges' && masterSecrets && receiptChecks(masterSecrets)),
     ...(part === 'delivery' && masterSecrets && signingChecks(masterSecrets)),
+    ...(part === 'budgets' && leavesOutClosedBudgets === true && OPEN_BUDGET_CHECKS),
   };
   const checks = Object.entries(queries).map(([check, query]): [string, Check] => [
     check,
