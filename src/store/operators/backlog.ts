@@ -4,6 +4,7 @@ import { DAY_MS, HOUR_MS } from '../../domain/durations.ts';
 import { TOP_UP_STATUSES, type TopUpStatus } from '../../domain/top-up.ts';
 import { nullable, row, sql, type Connection, type Fragment } from '../database.ts';
 import { idFloorOf } from '../database-ids.ts';
+import { OPEN_DIFFERENCES } from '../top-ups/settled-differences.ts';
 import { STUCK_SINCE } from './stuck.ts';
 
 const Waiting = Type.Object({
@@ -119,7 +120,7 @@ export async function readBacklog(connection: Connection): Promise<Backlog> {
     select 'failing_endpoints', count(*), ${ageOf(sql.fragment`failing_since`)}
     from farebox.webhook_endpoints where ${ARE_FAILING}
     union all
-    select 'differences', count(*), ${ageOf(sql.fragment`since`)} from farebox.differences
+    select 'differences', count(*), ${ageOf(sql.fragment`since`)} from ${OPEN_DIFFERENCES}
     union all
     select 'rollup', count(*), ${ageOf(sql.fragment`minute`)} from farebox.earnings_tail
   `);
