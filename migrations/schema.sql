@@ -1069,6 +1069,22 @@ create constraint trigger reversals_audit_request after insert on farebox.revers
 create trigger reversals_event_insert after insert on farebox.reversals for each row execute function farebox.post_reversal_event();
 create trigger reversals_event_update after update of status on farebox.reversals for each row when (old.status <> new.status) execute function farebox.post_reversal_event();
 
+create table farebox.settled_differences (
+  id uuid not null,
+  top_up_id uuid not null,
+  -- Null if the ledger does not know the top-up. No foreign key: a difference is about what Stripe has.
+  account_id uuid,
+  kind text not null,
+  processor_micros bigint not null,
+  ledger_micros bigint not null,
+  reason text not null,
+  created_at timestamp with time zone not null default now(),
+  constraint settled_differences_pkey primary key (id),
+  constraint settled_differences_once unique (top_up_id, kind, processor_micros, ledger_micros),
+  constraint settled_differences_reason_given check (reason <> '')
+);
+create constraint trigger settled_differences_audit_insert after insert on farebox.settled_differences deferrable initially deferred for each row execute function farebox.audit_change('difference.settled', 'account_id', 'top_up_id', 'kind', 'processor_micros', 'ledger_micros', 'reason');
+
 -- Consumer keys that can be charged within a node's limits and read that node. Not in api_keys: nothing that
 -- reads those can take one for a key of the account.
 create table farebox.spend_keys (

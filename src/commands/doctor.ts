@@ -30,17 +30,18 @@ Parts:
   schema     compares tables, constraints, indexes, triggers, functions and their records with this release
   balances   consumers, movements and lots
   top-ups    top-ups, refunds, disputes and automatic top-ups
-  delivery   overdue events, messages to workflows, top-ups and reconciliations
+  delivery   overdue events, messages to workflows, top-ups, reconciliations and archiving of WAL
   audit-log  the chain of the audit log, and changes that it does not have or that differ
   approvals  pending requests for approval, and what the decisions changed
   holds      open, captured and expired holds; reads every charge
   budgets    what budgets and spend keys have used; reads every charge
   charges    charges, their order, their refunds and their receipts; reads every charge
   earnings   sums of earnings; reads every charge
-  temporal   schedules, workflows that cannot continue, and builds without workers; needs TEMPORAL_ADDRESS
+  temporal   search attributes, schedules, workflows that cannot continue, builds without workers; needs TEMPORAL_ADDRESS
   processor  payments, refunds and disputes at Stripe; lists all of them, or with --since those of newer top-ups
 
 Run \`farebox doctor --only schema,balances,top-ups,delivery,audit-log,approvals,temporal\` every minute and all parts every night.
+Start no run while another one lasts: \`balances\`, \`top-ups\` and \`audit-log\` take longer as the ledger grows.
 Exit codes: 0 if every check passed, 1 if a check failed, 2 if doctor could not check. If a check failed and
 doctor then could not continue, the exit code is 1, and both are printed.
 `;

@@ -4,13 +4,14 @@
  */
 import { WorkflowFailedError } from '@temporalio/client';
 import { rootCause } from '@temporalio/common';
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import { readStripeConfig } from '../config.ts';
 import { DIFFERENCES, paymentsText } from '../domain/difference.ts';
-import { wireId } from '../domain/ids.ts';
+import { uuidOf, wireId } from '../domain/ids.ts';
 import { dollarsOf, formatDollarNumber } from '../domain/money.ts';
 import { environmentOf } from '../embedded/environment.ts';
 import { listDifferences } from '../store/top-ups/reconciliation.ts';
+import { settleDifferences } from '../store/top-ups/settled-differences.ts';
 import type { Database } from '../store/database.ts';
 import { isRelayRunning } from '../store/outbox.ts';
 import { getTopUp } from '../store/top-ups/top-ups.ts';
@@ -20,8 +21,12 @@ import { reconcileNow } from '../temporal/reconcile-now.ts';
 import type { Reconciliation } from '../../workflows/reconcile-top-ups.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { endProgress, inspect, showProgress } from './inspection.ts';
-import { CommandError, withDatabase } from './database-command.ts';
+import { CommandError, ifLost, withDatabase } from './database-command.ts';
+import { printableText } from './printable-text.ts';
 import { withTemporal } from './temporal-command.ts';
+
+const REASON_LENGTH_MAX = 500;
+const reasonOf = printableText(REASON_LENGTH_MAX);
 
 /** The first comparison of a large account takes minutes. */
 const TIMEOUT_MS = 600_000;
@@ -31,6 +36,8 @@ const RETRIES_MAX = 5;
 interface ReconcileOptions {
   readonly json: boolean;
   readonly afterRestore: boolean;
+  readonly settle?: string;
+  readonly reason?: string;
   readonly dataDir: string;
 }
 
@@ -42,10 +49,37 @@ export function register(command: Command): void {
       'after a restore from a backup: bring the ledger up to date with Stripe; stop all workers and API processes first',
       false,
     )
+    .addOption(
+      new Option(
+        '--settle <top-up>',
+        'list what differs about this top-up no more, until its amounts change; needs a --reason',
+      ).conflicts('afterRestore'),
+    )
+    .option('--reason <text>', 'why nothing is left to do, for the audit log', (text) =>
+      reasonOf(text.trim()),
+    )
     .addOption(dataDirOption())
-    .action((options: ReconcileOptions) =>
-      options.afterRestore ? reconcileAfterRestore(options) : reconcile(options),
-    );
+    .action((options: ReconcileOptions) => {
+      if (options.settle !== undefined) return settle(options.settle, options);
+      return options.afterRestore ? reconcileAfterRestore(options) : reconcile(options);
+    });
+}
+
+async function settle(topUp: string, { json, reason, dataDir }: ReconcileOptions): Promise<void> {
+  if (reason === undefined) throw new CommandError('--settle needs a --reason.');
+  const topUpId = uuidOf('topUp', topUp);
+  if (topUpId === undefined) throw new CommandError(`${topUp} is not the id of a top-up.`);
+  const settled = await withDatabase(dataDir, (database) =>
+    settleDifferences(database, topUpId, reason),
+  ).catch(ifLost('Repeat the command. If nothing differs that is not settled, it was settled.'));
+  if (settled.length === 0)
+    throw new CommandError(`Nothing differs about ${topUp} that is not settled.`);
+  const kinds = settled.map(({ kind }) => kind);
+  process.stdout.write(
+    json
+      ? `${JSON.stringify({ topUpId: topUp, settled: kinds })}\n`
+      : `Settled for ${topUp}: ${kinds.map((kind) => DIFFERENCES[kind]).join('; ')}.\n`,
+  );
 }
 
 async function reconcileAfterRestore({ json, dataDir }: ReconcileOptions): Promise<void> {

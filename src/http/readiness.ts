@@ -26,6 +26,11 @@ export interface ReadinessReport {
   readonly temporal: TemporalState;
 }
 
+/** Whether charges can be taken. Temporal's state is informational. */
+export function canCharge({ postgres, clock }: ReadinessReport): boolean {
+  return postgres === 'up' && clock === 'right';
+}
+
 export class Readiness {
   readonly #database: Database;
   readonly #clock: DatabaseClock;

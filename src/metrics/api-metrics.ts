@@ -7,11 +7,13 @@ export interface ApiSources {
   readonly responses: Pick<ResponseRecorder, 'routes' | 'refusals'>;
   /** Charges waiting for a flush. */
   readonly waitingCharges: () => number;
+  /** Whether charges can be taken. */
+  readonly isReady: () => Promise<boolean>;
   readonly pools: Pools;
 }
 
 export function registerApi(registry: Registry, sources: ApiSources): void {
-  const { responses, waitingCharges, pools } = sources;
+  const { responses, waitingCharges, isReady, pools } = sources;
   const registers = [registry];
   registerProcess(registry, pools);
   const requests = new Counter({
@@ -37,6 +39,14 @@ export function registerApi(registry: Registry, sources: ApiSources): void {
       for (const { developerId: developer, tool, code, count } of responses.refusals.list()) {
         refusals.inc({ developer, tool, code }, count);
       }
+    },
+  });
+  const ready = new Gauge({
+    name: 'farebox_ready',
+    help: '1 if charges can be taken, as /readyz says, else 0.',
+    registers,
+    async collect() {
+      ready.set((await isReady()) ? 1 : 0);
     },
   });
   const queue = new Gauge({

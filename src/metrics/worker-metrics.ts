@@ -52,18 +52,18 @@ export function registerWorker(
   };
   list(
     'farebox_backlog',
-    'Waiting work: top-ups by status, refunds, notices, webhooks, events, failing endpoints, differences, rows to roll up.',
+    'Waiting work: top-ups by status, refunds, notices, webhooks, events, failing endpoints, differences, rows to roll up, and what is stuck.',
     ['what'],
-    ({ waiting }, gauge) => {
-      for (const { what, count } of waiting) gauge.set({ what }, count);
+    ({ waiting, stuck }, gauge) => {
+      for (const { what, count } of [...waiting, stuck]) gauge.set({ what }, count);
     },
   );
   list(
     'farebox_backlog_oldest_age_seconds',
     'Age of the oldest waiting item; 0 if nothing waits.',
     ['what'],
-    ({ waiting }, gauge) => {
-      for (const { what, ageSeconds } of waiting) gauge.set({ what }, ageSeconds);
+    ({ waiting, stuck }, gauge) => {
+      for (const { what, ageSeconds } of [...waiting, stuck]) gauge.set({ what }, ageSeconds);
     },
   );
   list(

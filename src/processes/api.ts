@@ -6,6 +6,7 @@ import { Registry } from '@prometheus-io/client';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { createApp } from '../http/app.ts';
+import { canCharge } from '../http/readiness.ts';
 import { listen } from '../http/server.ts';
 import { registerApi } from '../metrics/api-metrics.ts';
 import { observeFlushes } from '../metrics/flush-metrics.ts';
@@ -63,6 +64,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     registerApi(registry, {
       responses: api.responses,
       waitingCharges: () => api.batcher.waiting + api.entries.waiting,
+      isReady: async () => canCharge(await api.readiness.check()),
       pools: { ...others, reads },
     });
     const metrics = await serveMetrics({ host, port: metricsPort, log }, registry);

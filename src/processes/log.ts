@@ -1,7 +1,8 @@
 /**
  * The log of a process: JSON lines, on standard output. It never ends or blocks the process: a line that cannot be
  * written, for example because the disk is full, is dropped and counted. The lengths of lines and the bytes
- * of a second are bounded, so neither callers nor an outage can fill the disk.
+ * of a second are bounded, so neither callers nor an outage can fill the disk quickly. What keeps the output has to
+ * delete old lines.
  */
 import { writeSync } from 'node:fs';
 import { pino, type DestinationStream, type Logger } from 'pino';

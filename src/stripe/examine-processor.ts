@@ -11,6 +11,7 @@ import {
   type Booked,
   type Claim,
 } from '../store/top-ups/reconciliation.ts';
+import { listSettled, type Settled } from '../store/top-ups/settled-differences.ts';
 import type { Database } from '../store/database.ts';
 import type { ReportedReversal } from '../store/top-ups/reversals.ts';
 import { claimOf, compareTopUp, creditedPaymentOf, isSameClaim } from './compare.ts';
@@ -48,6 +49,7 @@ export async function examineProcessor(
     books.payments.map(({ id }) => id),
   );
   const claimsAfter = await listClaims(database, idsOf([...before, ...after]));
+  const settled = new Set((await listSettled(database)).map(keyOf));
   const booked = new Map([...before, ...after].map((each) => [each.topUpId, each]));
   const intents = intentsByTopUp(books.payments, [...booked.values()]);
   const earlier = Map.groupBy(claimsBefore, ({ topUpId }) => topUpId);
@@ -62,6 +64,7 @@ export async function examineProcessor(
     const kindsBefore = compare(earlier.get(topUpId)).map(({ kind }) => kind);
     return compare(later.get(topUpId))
       .filter(({ kind }) => kindsBefore.includes(kind))
+      .filter((found) => !settled.has(keyOf({ topUpId, ...found })))
       .map((found) => ({
         subject: `top-up ${topUpId}`,
         detail: `${DIFFERENCES[found.kind]}: Stripe ${found.processorMicros}, ledger ${found.ledgerMicros} (${
@@ -75,6 +78,10 @@ export async function examineProcessor(
       }));
   });
   return findingsOf('processor', PROCESSOR_CHECK, offenders);
+}
+
+function keyOf({ topUpId, kind, processorMicros, ledgerMicros }: Settled): string {
+  return [topUpId, kind, processorMicros, ledgerMicros].join(' ');
 }
 
 /** Reads everything that was created since then. */

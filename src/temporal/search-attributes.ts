@@ -1,5 +1,6 @@
 /**
- * Registers our search attributes in a cluster, for `farebox migrate`. The embedded server starts with them.
+ * Registers our search attributes in a cluster, for `farebox migrate`, and finds missing ones, for `farebox doctor`.
+ * The embedded server starts with them.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isGrpcServiceError, type Connection } from '@temporalio/client';
@@ -27,9 +28,26 @@ export async function ensureSearchAttributes(
     await register(connection, namespace);
     return { kind: 'registered' };
   } catch (error) {
-    if (isGrpcServiceError(error) && REFUSALS.has(error.code)) return { kind: 'not_permitted' };
+    if (isRefusal(error)) return { kind: 'not_permitted' };
     throw error;
   }
+}
+
+/** The missing search attributes. None where clients may not ask. */
+export async function listMissingSearchAttributes(
+  connection: OperatorConnection,
+  namespace: string,
+): Promise<readonly SearchAttributeName[]> {
+  try {
+    return await missingFrom(connection, namespace);
+  } catch (error) {
+    if (isRefusal(error)) return [];
+    throw error;
+  }
+}
+
+function isRefusal(error: unknown): boolean {
+  return isGrpcServiceError(error) && REFUSALS.has(error.code);
 }
 
 /** What to do where clients may not register search attributes. */

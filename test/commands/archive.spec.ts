@@ -1,10 +1,11 @@
 /** `farebox archive` refuses books with a wrong amount, but not those that show forever that a clock was set back. */
 import assert from 'node:assert/strict';
 import { DAY_MS, HOUR_MS } from '../../src/domain/durations.ts';
-import { wireId } from '../../src/domain/ids.ts';
+import { uuidOf, wireId } from '../../src/domain/ids.ts';
 import { examineLedger } from '../../src/store/doctor/ledger-checks.ts';
 import { ensureChargePartitions } from '../../src/store/charges/partitions.ts';
 import { rebuildRollups, rollUp } from '../../src/store/earnings/rollups.ts';
+import { closeBudget, makeBudget } from '../support/budget-requests.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import {
   openEarningsHarness,
@@ -15,6 +16,8 @@ import { call } from '../support/http.ts';
 import { farebox } from '../support/stack.ts';
 
 const NOW = new Date();
+const OLDEST_MS = Date.UTC(NOW.getUTCFullYear(), NOW.getUTCMonth() - 7);
+const OLDEST = new Date(OLDEST_MS).toISOString().slice(0, 7);
 const OLD_MS = Date.UTC(NOW.getUTCFullYear(), NOW.getUTCMonth() - 6);
 const OLD = new Date(OLD_MS).toISOString().slice(0, 7);
 const NEXT_MS = Date.UTC(NOW.getUTCFullYear(), NOW.getUTCMonth() - 5);
@@ -29,6 +32,7 @@ describe('farebox archive', () => {
   before(async () => {
     api = await startTestApi();
     harness = await openEarningsHarness(api.databaseUrl);
+    await ensureChargePartitions(api.databaseUrl, OLDEST_MS);
     await ensureChargePartitions(api.databaseUrl, OLD_MS);
     [consumer, developer] = (await harness.parties(2)) as [Party, Party];
     await harness.topUp(consumer, 90_000_000);
@@ -75,6 +79,24 @@ describe('farebox archive', () => {
     while ((await rollUp(harness.database)).hasMore);
     await rebuildRollups(harness.database);
   }
+
+  it('archives nothing while the figures of a budget are wrong, unless it is closed', async () => {
+    const budget = await makeBudget(api, consumer.consumerKey);
+    await charge(1_000_000, OLDEST_MS);
+    while ((await rollUp(harness.database)).hasMore);
+    await api.sql.query('update farebox.budgets set used_micros = 1');
+    const wrong = async () => {
+      const found = await examineLedger(harness.database, { parts: ['budgets'] });
+      return found.filter(({ subject }) => subject === `budget ${uuidOf('budget', budget.id)}`);
+    };
+    const found = await wrong();
+    assert.ok(found.length > 0);
+    await assert.rejects(archive(OLDEST), /Nothing was archived: a budget used what its keys/);
+    await closeBudget(api, consumer.consumerKey, budget.id);
+    assert.match(await archive(OLDEST), new RegExp(`Archived 1 charges of ${OLDEST}`));
+    assert.deepEqual(await wrong(), found, 'doctor still names it');
+    await api.sql.query('update farebox.budgets set used_micros = 0');
+  });
 
   it('archives nothing while an amount is wrong', async () => {
     await charge(1_000_000, OLD_MS);

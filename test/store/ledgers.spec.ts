@@ -67,6 +67,7 @@ const GLOBAL = new Set([
   'reconciliation',
   'refusals',
   'relays',
+  'settled_differences',
   'tools',
   'webhook_endpoints',
 ]);

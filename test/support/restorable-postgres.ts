@@ -2,6 +2,7 @@
  * A PostgreSQL that archives its WAL, with a base backup made over SQL, which needs none of PostgreSQL's programs:
  * it can be put back to any moment since that backup.
  */
+import assert from 'node:assert/strict';
 import { chmod, cp, mkdir, rm, writeFile, appendFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { Client } from 'pg';
@@ -10,6 +11,14 @@ import { choosePort } from './ports.ts';
 import { startPostgres } from '../../src/embedded/postgres.ts';
 import { copyMigrated } from './own-servers.ts';
 import { until } from './stack.ts';
+import { read } from '../tree/sources.ts';
+
+/** That of docs/operations.md, with another folder for the archive. */
+export function documentedArchiveCommand(archive: string): string {
+  const [, command] = /^archive_command = '(.+)'$/m.exec(read('docs/operations.md')) ?? [];
+  assert.ok(command);
+  return command.replaceAll('/backups/wal', archive);
+}
 
 export type RestorablePostgres = Awaited<ReturnType<typeof startRestorablePostgres>>;
 
@@ -33,7 +42,7 @@ export async function startRestorablePostgres() {
       settings: {
         fsync: 'off',
         archive_mode: 'on',
-        archive_command: `test ! -f ${archive}/%f && cp %p ${archive}/%f`,
+        archive_command: documentedArchiveCommand(archive),
       },
     });
   let dataDir = 'postgres';

@@ -180,7 +180,18 @@ async function administer(statement: string): Promise<void> {
 }
 
 /** A Temporal namespace with our search attributes. Namespaces end with the run's server. */
-export async function createTestNamespace(): Promise<string> {
+export function createTestNamespace(): Promise<string> {
+  return createNamespace(ensureSearchAttributes);
+}
+
+/** As in a new cluster: without search attributes. */
+export function createBareNamespace(): Promise<string> {
+  return createNamespace(async () => {});
+}
+
+async function createNamespace(
+  prepare: (connection: Connection, namespace: string) => Promise<unknown>,
+): Promise<string> {
   const namespace = `test-${unique()}`;
   const connection = await connectTemporal();
   try {
@@ -188,7 +199,7 @@ export async function createTestNamespace(): Promise<string> {
       namespace,
       workflowExecutionRetentionPeriod: msToTs('1 day'),
     });
-    await ensureSearchAttributes(connection, namespace);
+    await prepare(connection, namespace);
   } finally {
     await connection.close();
   }

@@ -17,6 +17,7 @@ interface Service {
   readonly cap_add?: readonly string[];
   readonly security_opt?: readonly string[];
   readonly read_only?: boolean;
+  readonly logging?: object;
   readonly deploy?: { readonly replicas: number };
   readonly stop_grace_period?: string;
   readonly environment?: Readonly<Record<string, string>>;
@@ -106,6 +107,13 @@ describe('docker-compose.yml', () => {
       assert.deepEqual(service.cap_add ?? [], name === 'proxy' ? ['NET_BIND_SERVICE'] : [], name);
       // These two write their configuration when they start.
       assert.equal(service.read_only === true, !/^temporal(-ui)?$/.test(name), name);
+    }
+  });
+
+  it('bounds the log of every container, which Docker would let grow until the disk is full', () => {
+    for (const [name, { logging }] of services) {
+      const options = { 'max-size': '50m', 'max-file': '5' };
+      assert.deepEqual(logging, { driver: 'local', options }, name);
     }
   });
 

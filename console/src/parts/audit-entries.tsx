@@ -174,6 +174,7 @@ const ACTIONS: Readonly<Record<string, string>> = {
   'spend_key.expiry_set': 'Spend key set to expire',
   'spend_key.revoked': 'Spend key revoked',
   'two_factor.changed': 'Two-factor authentication changed',
+  'difference.settled': 'Difference from Stripe settled',
   'warning.dismissed': 'Fraud warning dismissed',
   'webhook_endpoint.created': 'Webhook endpoint created',
   'webhook_endpoint.deleted': 'Webhook endpoint deleted',

@@ -49,6 +49,7 @@ export const AUDIT_LOG_CHECKS = {
       union all select 'balance.adjusted', id, created_at from farebox.movements where kind = 'adjustment'
       union all select 'balance.opened', id, created_at from farebox.top_ups where method = 'manual'
       union all select 'refund.requested', r.id, r.created_at from farebox.reversals r where ${IS_REQUESTED}
+      union all select 'difference.settled', id, created_at from farebox.settled_differences
       union all select 'warning.dismissed', id, dismissed_at from farebox.reversals where dismissed_at is not null
       union all select 'session.started', id, created_at from console.sessions
       union all select 'passkey.added', id, created_at from console.passkeys

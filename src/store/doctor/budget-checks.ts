@@ -6,7 +6,7 @@ import { ARCHIVED_BEFORE } from '../charges/archived.ts';
 import { holdIdOf, isOfKey, spendKeyOf } from '../charges/charge-origin.ts';
 import { SPENT_BY_BUDGETS, SPENT_BY_KEYS } from '../budgets/usage.ts';
 import { waitingSpending } from '../budgets/waiting-spending.ts';
-import { sql } from '../database.ts';
+import { sql, type Fragment } from '../database.ts';
 import { isOpen } from '../holds/hold.ts';
 
 /** Joins sums `s` and keys `k`. */
@@ -64,72 +64,85 @@ const counted = sql.fragment`
   )
 `;
 
+const ALL = sql.fragment`farebox.budgets`;
+const OPEN = sql.fragment`(select * from farebox.budgets where not is_closed)`;
+
+/** The checks of what is compared with the limits of these budgets. */
+function figureChecks(budgets: Fragment) {
+  return {
+    'a budget used what its keys charged, less refunds, and what their holds reserve': sql.fragment`
+      with ${nodes}, of_keys as (
+        select ledger, consumer_id, spend_key, sum(micros) as micros
+        from (
+          select ledger, consumer_id, ${spendKeyOf('c')} as spend_key, amount_micros as micros
+          from farebox.charges c where origin <> ''
+          union all
+          select ledger, consumer_id, spend_key, held_micros from farebox.holds where ${isOpen('holds')}
+          union all
+          select ledger, consumer_id, spend_key, micros from farebox.archived_key_spending
+          union all
+          select ledger, consumer_id, spend_key, -amount_micros from farebox.charge_refunds
+          where spend_key is not null
+        ) e group by 1, 2, 3
+      ), sums as (
+        select ledger, consumer_id, n.number, sum(k.micros) as micros
+        from of_keys k join nodes n using (ledger, consumer_id, spend_key)
+        group by 1, 2, 3
+      )
+      select ${named}, 'used ' || b.used_micros || ', charges and holds ' || coalesce(s.micros, 0)
+      from ${budgets} b
+      left join farebox.budget_details d using (ledger, consumer_id, number)
+      left join sums s using (ledger, consumer_id, number)
+      where b.used_micros <> coalesce(s.micros, 0)`,
+
+    'a window counted what its keys charged and held since it began': sql.fragment`
+      with ${nodes}, ${counted}, sums as (
+        select ledger, consumer_id, n.number, sum(c.micros) as micros
+        from counted c join nodes n using (ledger, consumer_id, spend_key)
+        where n.window_unit > 0 and coalesce(c.held_at >= n.window_began, c.charged_from >= n.window_from_micros)
+        group by 1, 2, 3
+      )
+      select ${named}, 'window ' || b.window_used_micros || ', charges and holds ' || coalesce(s.micros, 0)
+      from ${budgets} b
+      left join farebox.budget_details d using (ledger, consumer_id, number)
+      left join sums s using (ledger, consumer_id, number)
+      where b.window_used_micros <> coalesce(s.micros, 0)
+        -- Nothing was charged since an older window began, and what it counted is archived.
+        and b.window_began > ${ARCHIVED_BEFORE} + interval '1 day'
+        -- What a window counted that is over limits nothing: the next charge begins another. Without one, its row stays forever.
+        and (b.window_began < (farebox.windows_at(now()))[b.window_unit]) is not true`,
+
+    // A limit may be set below what is used. Nothing is added from then on, so what was used then is the bound.
+    'every budget is within the limits that applied': sql.fragment`
+      select ${named}, 'used ' || b.used_micros || ' of ' || coalesce(b.limit_micros::text, 'any') || ', in its window '
+        || b.window_used_micros || ' of ' || coalesce(b.window_limit_micros::text, 'any')
+      from ${budgets} b
+      left join farebox.budget_details d using (ledger, consumer_id, number)
+      where b.used_micros > greatest(b.limit_micros, b.used_at_limit_micros) and b.limit_micros is not null
+        or b.window_used_micros > greatest(b.window_limit_micros, b.window_used_at_limit_micros)
+          and b.window_limit_micros is not null`,
+
+    // A mark that was reached and is still armed made no event when it should have.
+    'the next mark of a limit is a mark of that limit, above what is used': sql.fragment`
+      select ${named}, l.scope || ': used ' || l.used || ' of ' || coalesce(l.limit_micros::text, 'any') || ', next mark '
+        || l.notice_at
+      from ${budgets} b
+      left join farebox.budget_details d using (ledger, consumer_id, number)
+      cross join lateral (values
+        ('total', b.used_micros, b.limit_micros, b.notice_at),
+        ('window', b.window_used_micros, b.window_limit_micros, b.window_notice_at)
+      ) as l (scope, used, limit_micros, notice_at)
+      where l.notice_at <= l.used
+        or l.notice_at is not null
+          and not exists (select from farebox.budget_marks(l.limit_micros) m where m.micros = l.notice_at)`,
+  } as const;
+}
+
+/** A closed budget limits nothing, and nothing is computed from its figures. */
+export const OPEN_BUDGET_CHECKS = figureChecks(OPEN);
+
 export const BUDGET_CHECKS = {
-  'a budget used what its keys charged, less refunds, and what their holds reserve': sql.fragment`
-    with ${nodes}, of_keys as (
-      select ledger, consumer_id, spend_key, sum(micros) as micros
-      from (
-        select ledger, consumer_id, ${spendKeyOf('c')} as spend_key, amount_micros as micros
-        from farebox.charges c where origin <> ''
-        union all
-        select ledger, consumer_id, spend_key, held_micros from farebox.holds where ${isOpen('holds')}
-        union all
-        select ledger, consumer_id, spend_key, micros from farebox.archived_key_spending
-        union all
-        select ledger, consumer_id, spend_key, -amount_micros from farebox.charge_refunds
-        where spend_key is not null
-      ) e group by 1, 2, 3
-    ), sums as (
-      select ledger, consumer_id, n.number, sum(k.micros) as micros
-      from of_keys k join nodes n using (ledger, consumer_id, spend_key)
-      group by 1, 2, 3
-    )
-    select ${named}, 'used ' || b.used_micros || ', charges and holds ' || coalesce(s.micros, 0)
-    from farebox.budgets b
-    left join farebox.budget_details d using (ledger, consumer_id, number)
-    left join sums s using (ledger, consumer_id, number)
-    where b.used_micros <> coalesce(s.micros, 0)`,
-
-  'a window counted what its keys charged and held since it began': sql.fragment`
-    with ${nodes}, ${counted}, sums as (
-      select ledger, consumer_id, n.number, sum(c.micros) as micros
-      from counted c join nodes n using (ledger, consumer_id, spend_key)
-      where n.window_unit > 0 and coalesce(c.held_at >= n.window_began, c.charged_from >= n.window_from_micros)
-      group by 1, 2, 3
-    )
-    select ${named}, 'window ' || b.window_used_micros || ', charges and holds ' || coalesce(s.micros, 0)
-    from farebox.budgets b
-    left join farebox.budget_details d using (ledger, consumer_id, number)
-    left join sums s using (ledger, consumer_id, number)
-    where b.window_used_micros <> coalesce(s.micros, 0)
-      -- Nothing was charged since an older window began, and what it counted is archived.
-      and b.window_began > ${ARCHIVED_BEFORE} + interval '1 day'
-      -- What a window counted that is over limits nothing: the next charge begins another. Without one, its row stays forever.
-      and (b.window_began < (farebox.windows_at(now()))[b.window_unit]) is not true`,
-
-  // A limit may be set below what is used. Nothing is added from then on, so what was used then is the bound.
-  'every budget is within the limits that applied': sql.fragment`
-    select ${named}, 'used ' || b.used_micros || ' of ' || coalesce(b.limit_micros::text, 'any') || ', in its window '
-      || b.window_used_micros || ' of ' || coalesce(b.window_limit_micros::text, 'any')
-    from farebox.budgets b
-    left join farebox.budget_details d using (ledger, consumer_id, number)
-    where b.used_micros > greatest(b.limit_micros, b.used_at_limit_micros) and b.limit_micros is not null
-      or b.window_used_micros > greatest(b.window_limit_micros, b.window_used_at_limit_micros)
-        and b.window_limit_micros is not null`,
-
-  // A mark that was reached and is still armed made no event when it should have.
-  'the next mark of a limit is a mark of that limit, above what is used': sql.fragment`
-    select ${named}, l.scope || ': used ' || l.used || ' of ' || coalesce(l.limit_micros::text, 'any') || ', next mark '
-      || l.notice_at
-    from farebox.budgets b
-    left join farebox.budget_details d using (ledger, consumer_id, number)
-    cross join lateral (values
-      ('total', b.used_micros, b.limit_micros, b.notice_at),
-      ('window', b.window_used_micros, b.window_limit_micros, b.window_notice_at)
-    ) as l (scope, used, limit_micros, notice_at)
-    where l.notice_at <= l.used
-      or l.notice_at is not null
-        and not exists (select from farebox.budget_marks(l.limit_micros) m where m.micros = l.notice_at)`,
+  ...figureChecks(ALL),
 
   'a budget has a path from its root, and is closed in both of its rows': sql.fragment`
     select case when b.number is null then 'budget ' || d.id else ${named} end,

@@ -3,15 +3,12 @@
  * is wrong.
  */
 import { sql } from '../database.ts';
+import { endsBy } from '../top-ups/ends-by.ts';
 
 /** Relays take a notice within seconds, and retry a failing one at least once a minute. */
 const DELIVERED_WITHIN = sql.fragment`interval '10 minutes'`;
-/** A direct top-up is given up when nothing was tried within 15 minutes. The rest of the hour is for operators. */
-const DIRECT_ENDS_WITHIN = sql.fragment`interval '1 hour'`;
-/** Its cardholder has a day to confirm it at the bank, and then reconciliation has it canceled. */
-const CONFIRMED_WITHIN = sql.fragment`interval '26 hours'`;
-/** A checkout is open for a day. A bank debit that it started may take two weeks to settle. */
-export const CHECKOUT_ENDS_WITHIN = sql.fragment`interval '16 days'`;
+/** Reconciliation has it ended after its time. The rest of the two hours is for operators. */
+const ENDED_WITHIN = sql.fragment`interval '2 hours'`;
 
 export const DELIVERY_CHECKS = {
   'every notice is delivered within ten minutes': sql.fragment`
@@ -32,9 +29,7 @@ export const DELIVERY_CHECKS = {
   'every top-up ends on time': sql.fragment`
     select 'top-up ' || id, method || ', pending since ' || created_at
     from farebox.top_ups
-    where status = 'pending' and created_at < now()
-      - case when method <> 'direct' then ${CHECKOUT_ENDS_WITHIN}
-        when authentication_asked_at is not null then ${CONFIRMED_WITHIN} else ${DIRECT_ENDS_WITHIN} end`,
+    where status = 'pending' and ${endsBy('top_ups')} < now() - ${ENDED_WITHIN}`,
 } as const;
 
 /** `masterSecrets`: the numbers of the configured ones. */

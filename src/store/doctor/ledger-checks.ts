@@ -6,9 +6,10 @@ import { Type } from 'typebox';
 import { row, sql, type Database, type Fragment } from '../database.ts';
 import { takesLong } from '../long-transaction.ts';
 import { APPROVAL_CHECKS } from './approval-checks.ts';
+import { ARCHIVED_CHECK, listArchiveFailures } from './archive-check.ts';
 import { AUDIT_LOG_CHECKS } from './audit-log-checks.ts';
 import { BALANCE_CHECKS } from './balance-checks.ts';
-import { BUDGET_CHECKS } from './budget-checks.ts';
+import { BUDGET_CHECKS, OPEN_BUDGET_CHECKS } from './budget-checks.ts';
 import { CHARGE_CHECKS, receiptChecks } from './charge-checks.ts';
 import { DELIVERY_CHECKS, signingChecks } from './delivery-checks.ts';
 import { EARNINGS_CHECKS } from './earnings-checks.ts';
@@ -55,6 +56,8 @@ export interface CheckSettings {
   /** The numbers of the configured master secrets. */
   readonly masterSecrets?: readonly number[] | undefined;
   readonly reconcileEverySeconds?: number;
+  /** For what does not depend on their figures. */
+  readonly leavesOutClosedBudgets?: boolean;
 }
 
 export interface Examination extends CheckSettings {
@@ -89,7 +92,7 @@ type Check = (database: Database) => Promise<readonly Omit<Finding, 'part' | 'ch
 
 function checksOf(
   part: LedgerPart,
-  { masterSecrets, reconcileEverySeconds }: CheckSettings,
+  { masterSecrets, reconcileEverySeconds, leavesOutClosedBudgets }: CheckSettings,
 ): Readonly<Record<string, Check>> {
   if (part === 'schema') {
     return {
@@ -101,16 +104,20 @@ function checksOf(
     ...QUERIES[part],
     ...(part === 'charges' && masterSecrets && receiptChecks(masterSecrets)),
     ...(part === 'delivery' && masterSecrets && signingChecks(masterSecrets)),
+    ...(part === 'budgets' && leavesOutClosedBudgets === true && OPEN_BUDGET_CHECKS),
   };
   const checks = Object.entries(queries).map(([check, query]): [string, Check] => [
     check,
     (database) => run(database, query),
   ]);
-  if (part === 'delivery' && reconcileEverySeconds !== undefined) {
-    checks.push([
-      RECONCILED_CHECK,
-      async (database) => firstOf(await checkReconciliation(database, reconcileEverySeconds)),
-    ]);
+  if (part === 'delivery') {
+    checks.push([ARCHIVED_CHECK, async (database) => firstOf(await listArchiveFailures(database))]);
+    if (reconcileEverySeconds !== undefined) {
+      checks.push([
+        RECONCILED_CHECK,
+        async (database) => firstOf(await checkReconciliation(database, reconcileEverySeconds)),
+      ]);
+    }
   }
   return Object.fromEntries(checks);
 }
@@ -124,6 +131,8 @@ async function run(database: Database, query: Fragment) {
     await takesLong(tx);
     // Every check aggregates all rows of a table; beyond this limit, it spills to disk and takes far longer.
     await tx.query(sql.typeAlias('nothing')`set local work_mem = '256MB'`);
+    // On one core, because parallel workers would share tables of that size in shared memory, which containers limit.
+    await tx.query(sql.typeAlias('nothing')`set local max_parallel_workers_per_gather = 0`);
     // A violation may involve an unexpected value, such as a null, which makes the text null.
     return tx.any(sql.type(offenderRow)`
       select coalesce(subject, 'unnamed') as subject, coalesce(detail, '') as detail, count(*) over () as offenders

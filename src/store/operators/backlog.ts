@@ -4,6 +4,8 @@ import { DAY_MS, HOUR_MS } from '../../domain/durations.ts';
 import { TOP_UP_STATUSES, type TopUpStatus } from '../../domain/top-up.ts';
 import { nullable, row, sql, type Connection, type Fragment } from '../database.ts';
 import { idFloorOf } from '../database-ids.ts';
+import { OPEN_DIFFERENCES } from '../top-ups/settled-differences.ts';
+import { STUCK_SINCE } from './stuck.ts';
 
 const Waiting = Type.Object({
   what: Type.String(),
@@ -35,6 +37,8 @@ type TopUpCount = Static<typeof TopUpCount>;
 
 export interface Backlog {
   readonly waiting: readonly Waiting[];
+  /** What is late among it, and what could not be delivered. */
+  readonly stuck: Waiting;
   /** Top-ups through Stripe, by state and age, zero included. */
   readonly topUps: readonly TopUpCount[];
   /** Time since the last complete comparison with Stripe; null before the first one. */
@@ -116,9 +120,12 @@ export async function readBacklog(connection: Connection): Promise<Backlog> {
     select 'failing_endpoints', count(*), ${ageOf(sql.fragment`failing_since`)}
     from farebox.webhook_endpoints where ${ARE_FAILING}
     union all
-    select 'differences', count(*), ${ageOf(sql.fragment`since`)} from farebox.differences
+    select 'differences', count(*), ${ageOf(sql.fragment`since`)} from ${OPEN_DIFFERENCES}
     union all
     select 'rollup', count(*), ${ageOf(sql.fragment`minute`)} from farebox.earnings_tail
+  `);
+  const stuck = await connection.one(sql.type(waitingRow)`
+    select 'stuck' as what, count(*) as count, ${ageOf(sql.fragment`since`)} as "ageSeconds" from (${STUCK_SINCE}) s
   `);
   const { ageSeconds } = await connection.one(sql.type(ageRow)`
     select extract(epoch from now() - (select walked_until from farebox.reconciliation))::float8
@@ -130,6 +137,7 @@ export async function readBacklog(connection: Connection): Promise<Backlog> {
   `);
   return {
     waiting,
+    stuck,
     topUps: await countTopUps(connection),
     reconciliationAgeSeconds: ageSeconds,
     examinations,

@@ -1,7 +1,7 @@
 /** Work that is stuck: top-ups and refunds that have not finished, and notices that could not be delivered. */
 import { Type, type Static } from 'typebox';
 import { micros, nullable, row, sql, type Connection } from '../database.ts';
-import { CHECKOUT_ENDS_WITHIN } from '../doctor/delivery-checks.ts';
+import { endsBy } from '../top-ups/ends-by.ts';
 
 const Stuck = Type.Object({
   kind: Type.Enum(['top_up', 'refund', 'notice']),
@@ -21,6 +21,19 @@ const stuckRow = row(Stuck);
 const LATE = sql.fragment`now() - interval '15 minutes'`;
 const ATTEMPTS = 3;
 
+const TOP_UP_IS_STUCK = sql.fragment`t.status = 'pending' and ${endsBy('t')} < ${LATE}`;
+const REFUND_IS_STUCK = sql.fragment`r.status = 'requested' and r.created_at < ${LATE}`;
+const NOTICE_IS_STUCK = sql.fragment`o.attempts >= ${ATTEMPTS} and o.topic <> 'auto_top_up'`;
+
+/** Since when each waits. */
+export const STUCK_SINCE = sql.fragment`
+  select t.created_at as since from farebox.top_ups t where ${TOP_UP_IS_STUCK}
+  union all
+  select r.created_at from farebox.reversals r where ${REFUND_IS_STUCK}
+  union all
+  select o.created_at from farebox.outbox o where ${NOTICE_IS_STUCK}
+`;
+
 /** The oldest of each kind, at most `limit` of each. */
 export async function listStuck(connection: Connection, limit: number): Promise<readonly Stuck[]> {
   return connection.any(sql.type(stuckRow)`
@@ -28,10 +41,7 @@ export async function listStuck(connection: Connection, limit: number): Promise<
       select 'top_up' as kind, t.method as detail, t.id as "subjectId", t.account_id as "accountId",
         t.amount_micros as "amountMicros", t.payment_intent_id as "paymentIntentId", t.created_at as since
       from farebox.top_ups t
-      where t.status = 'pending' and case
-        when t.under_way_at is not null then t.created_at + ${CHECKOUT_ENDS_WITHIN}
-        when t.session_id is null and t.authentication_asked_at is null then t.created_at
-        else coalesce(t.session_expires_at, t.created_at + interval '24 hours') end < ${LATE}
+      where ${TOP_UP_IS_STUCK}
       order by t.id limit ${limit}
     )
     union all
@@ -39,7 +49,7 @@ export async function listStuck(connection: Connection, limit: number): Promise<
       select 'refund', 'requested', r.top_up_id, t.account_id, r.amount_micros, t.payment_intent_id,
         r.created_at
       from farebox.reversals r join farebox.top_ups t on t.id = r.top_up_id
-      where r.status = 'requested' and r.created_at < ${LATE}
+      where ${REFUND_IS_STUCK}
       order by r.created_at limit ${limit}
     )
     union all
@@ -47,7 +57,7 @@ export async function listStuck(connection: Connection, limit: number): Promise<
       select 'notice', o.topic, o.subject_id, t.account_id, t.amount_micros, t.payment_intent_id,
         o.created_at
       from farebox.outbox o left join farebox.top_ups t on t.id = o.subject_id
-      where o.attempts >= ${ATTEMPTS} and o.topic <> 'auto_top_up'
+      where ${NOTICE_IS_STUCK}
       order by o.id limit ${limit}
     )
   `);

@@ -7,6 +7,7 @@ import { DIFFERENCE_KINDS } from '../../domain/difference.ts';
 import { REVERSAL_STATUSES } from '../../domain/reversal.ts';
 import { type Connection, type Database, idRow, micros, nullable, row, sql } from '../database.ts';
 import type { Offender } from '../doctor/findings.ts';
+import { OPEN_DIFFERENCES } from './settled-differences.ts';
 
 const Difference = Type.Object({
   topUpId: Type.String(),
@@ -205,16 +206,17 @@ const columns = sql.fragment`
     where t.id = top_up_id and t.completed_at is not null) as "creditedPaymentIntentId"
 `;
 
-/** The oldest first: all of them, or at most `limit`. */
+/** Without settled ones, the oldest first: all of them, or at most `limit`. */
 export async function listDifferences(
   connection: Connection,
   limit: number | null = null,
 ): Promise<readonly Difference[]> {
   return connection.any(sql.type(differenceRow)`
-    select ${columns} from farebox.differences order by since, top_up_id, kind limit ${limit}
+    select ${columns} from ${OPEN_DIFFERENCES} order by since, top_up_id, kind limit ${limit}
   `);
 }
 
+/** Settled ones too. */
 export async function listDifferencesOf(
   connection: Connection,
   topUpId: string,

@@ -74,6 +74,7 @@ describe('farebox doctor --only audit-log', () => {
     await books.sql.query(`delete from farebox.budget_details where name = 'planted'`);
     await books.sql.query('delete from farebox.refund_keys');
     await books.sql.query('delete from farebox.reversals');
+    await books.sql.query('delete from farebox.settled_differences');
     await books.sql.query(
       `update farebox.movements set reason = 'a test' where kind = 'adjustment'`,
     );

@@ -2,9 +2,16 @@
 import assert from 'node:assert/strict';
 import { findFaults } from '../../../src/commands/doctor.ts';
 import { readScheduleConfig, readTemporalConfig } from '../../../src/config.ts';
+import { SEARCH_ATTRIBUTES } from '../../../src/domain/search-attributes.ts';
 import { createTemporalClient, type TemporalClient } from '../../../src/temporal/client.ts';
 import { ensureSchedules, schedulesOf } from '../../../src/temporal/schedules.ts';
-import { createTestNamespace, until, type Environment } from '../../support/stack.ts';
+import {
+  createBareNamespace,
+  createTestNamespace,
+  farebox,
+  until,
+  type Environment,
+} from '../../support/stack.ts';
 import { openPlantedBooks, type PlantedBooks } from './planted-books.ts';
 
 describe('farebox doctor --only delivery', () => {
@@ -69,6 +76,22 @@ describe('farebox doctor --only temporal', () => {
       ['farebox/rollUpEarnings', 'its spec differs from what this release and its settings define'],
     ]);
     await temporal.close();
+  });
+
+  it('reports search attributes that Temporal does not have', async () => {
+    const env = { ...books.env, TEMPORAL_NAMESPACE: await createBareNamespace() };
+    const missing = async () =>
+      (await findFaults(env, ['temporal'])).findings
+        .filter(({ check }) => check === 'Temporal has the search attributes')
+        .map(({ subject, detail }) => `${subject} ${detail}`);
+    assert.deepEqual(
+      await missing(),
+      Object.keys(SEARCH_ATTRIBUTES).map(
+        (name) => `search attribute ${name} is not registered: run farebox migrate`,
+      ),
+    );
+    await farebox(['migrate'], { env });
+    assert.deepEqual(await missing(), []);
   });
 
   it('reports workflows that cannot continue because their code fails', async () => {

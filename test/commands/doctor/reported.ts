@@ -98,6 +98,14 @@ export const SHOWN_ELSEWHERE: Readonly<Record<string, readonly [file: string, ti
     'commands/doctor/delivery.spec.ts',
     'reports an overdue reconciliation, once top-ups are old enough',
   ],
+  'PostgreSQL archives its WAL, if it is set to': [
+    'store/doctor/archive-check.slow.spec.ts',
+    'is reported while its command fails, and no longer once the files are archived',
+  ],
+  'Temporal has the search attributes': [
+    'commands/doctor/delivery.spec.ts',
+    'reports search attributes that Temporal does not have',
+  ],
   'Temporal has the schedules as defined, and none is paused': [
     'commands/doctor/delivery.spec.ts',
     'reports schedules that Temporal does not have, that are paused, and that differ',

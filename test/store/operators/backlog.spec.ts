@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { readBacklog } from '../../../src/store/operators/backlog.ts';
+import { listStuck } from '../../../src/store/operators/stuck.ts';
 import { listWaiting } from '../../../src/store/operators/waiting.ts';
 import { credit } from '../../support/evidence.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
@@ -89,5 +90,35 @@ describe('the backlog', () => {
     for (const index of ['reversals_open', 'webhook_endpoints_failing']) {
       assert.ok(indexes.has(index), index);
     }
+  });
+
+  it('counts a checkout that cannot be opened as stuck after 15 minutes, and not once it is open', async () => {
+    const { database } = ledger;
+    const payer = await newPayer(database);
+    const stuck = async () => {
+      const { count } = (await readBacklog(database)).stuck;
+      assert.equal((await listStuck(database, 100)).length, count);
+      return count;
+    };
+    const age = (id: string, minutes: number) =>
+      client.query(
+        `update farebox.top_ups set created_at = now() - $2 * interval '1 minute' where id = $1`,
+        [id, minutes],
+      );
+    const before = await stuck();
+    const id = await payer.open(1_000_000);
+    await age(id, 14);
+    assert.equal(await stuck(), before);
+    await age(id, 16);
+    assert.equal(await stuck(), before + 1);
+    const { stuck: found } = await readBacklog(database);
+    assert.ok(found.ageSeconds >= 16 * 60);
+    await client.query(
+      `update farebox.top_ups set session_id = 'cs_' || id, session_url = 'https://example.com',
+         session_expires_at = now() + interval '1 day'
+       where id = $1`,
+      [id],
+    );
+    assert.equal(await stuck(), before);
   });
 });

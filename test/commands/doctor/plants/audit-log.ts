@@ -155,4 +155,14 @@ export const AUDIT_LOG_FAULTS: readonly Fault[] = [
       [COMPLETE, 'warning.dismissed 00000000-0000-7000-8000-000000000005'],
     ],
   },
+  {
+    what: 'a difference settled while the trigger was off',
+    statements: [
+      'alter table farebox.settled_differences disable trigger user',
+      `insert into farebox.settled_differences (id, top_up_id, kind, processor_micros, ledger_micros, reason)
+        values ('00000000-0000-7000-8000-000000000006', ':manual', 'not_paid', 0, 1, 'planted')`,
+      'alter table farebox.settled_differences enable trigger user',
+    ],
+    finds: [[COMPLETE, 'difference.settled 00000000-0000-7000-8000-000000000006']],
+  },
 ];

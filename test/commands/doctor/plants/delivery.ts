@@ -23,6 +23,13 @@ const unconfirmed = (age: string) => [
   pending('direct', age),
   `update farebox.top_ups set authentication_asked_at = created_at where id = ':firstCharge'`,
 ];
+/** Its page is open until then. */
+const opened = (age: string, expires: string) => [
+  pending('checkout', age),
+  `update farebox.top_ups set session_id = 'cs_:checkout', session_url = 'https://example.com',
+    session_expires_at = now() + interval '${expires}' where id = ':firstCharge'`,
+];
+const debited = `update farebox.top_ups set under_way_at = created_at where id = ':firstCharge'`;
 const pending = (method: string, age: string) =>
   `insert into farebox.top_ups (id, ledger, consumer_id, account_id, method, amount_micros, created_at, opened_at)
     select ':firstCharge', ledger, consumer_id, account_id, '${method}', 1000000, now() - interval '${age}', now()
@@ -75,13 +82,28 @@ export const DELIVERY_PLANTS: readonly Plant[] = [
   },
   {
     what: 'a direct top-up that does not end',
-    statements: [pending('direct', '61 minutes')],
+    statements: [pending('direct', '121 minutes')],
+    finds: ({ firstCharge }) => [[ENDS, `top-up ${firstCharge}`]],
+  },
+  {
+    what: 'a checkout that cannot be opened',
+    statements: [pending('checkout', '121 minutes')],
+    finds: ({ firstCharge }) => [[ENDS, `top-up ${firstCharge}`]],
+  },
+  {
+    what: 'a checkout that does not end after its time',
+    statements: opened('27 hours', '-121 minutes'),
     finds: ({ firstCharge }) => [[ENDS, `top-up ${firstCharge}`]],
   },
   {
     what: 'a checkout that has been pending for 60 days',
-    statements: [pending('checkout', '60 days')],
+    statements: [...opened('60 days', '-59 days'), debited],
     finds: ({ firstCharge }) => [[ENDS, `top-up ${firstCharge}`]],
+  },
+  {
+    what: 'a bank debit in progress',
+    statements: [...opened('14 days', '-13 days'), debited],
+    finds: () => [],
   },
   {
     what: 'a direct top-up that was never confirmed at the bank',
@@ -93,5 +115,5 @@ export const DELIVERY_PLANTS: readonly Plant[] = [
     statements: unconfirmed('25 hours'),
     finds: () => [],
   },
-  { what: 'a checkout that is open', statements: [pending('checkout', '1 day')], finds: () => [] },
+  { what: 'a checkout that is open', statements: opened('1 day', '1 minute'), finds: () => [] },
 ];
