@@ -1709,25 +1709,7 @@ create function farebox.post_event_of_ledger(p_ledger smallint, p_account uuid, 
   returns void
   language sql volatile;
 
-create function farebox.post_fitting_charges(p_group_ledger smallint[], p_group_consumer uuid[], p_group_total bigint[], p_group integer[], p_through bigint[], p_id uuid[], p_developer integer[], p_tool text[], p_amount bigint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[], p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid)
-  returns bigint[]
-  language plpgsql volatile
-  set plan_cache_mode=force_generic_plan
-  set enable_seqscan=off
-  set enable_bitmapscan=off
-  set enable_hashjoin=off
-  set enable_mergejoin=off;
-
 create function farebox.post_fitting_groups(p_group_ledger smallint[], p_group_consumer uuid[], p_group_total bigint[], p_node_group integer[], p_node_number integer[], p_node_total bigint[], p_group integer[], p_through bigint[], p_spend_key integer[], p_id uuid[], p_developer integer[], p_tool text[], p_amount bigint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[], p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid)
-  returns bigint[]
-  language plpgsql volatile
-  set plan_cache_mode=force_generic_plan
-  set enable_seqscan=off
-  set enable_bitmapscan=off
-  set enable_hashjoin=off
-  set enable_mergejoin=off;
-
-create function farebox.post_fitting_spends(p_group_ledger smallint[], p_group_consumer uuid[], p_group_total bigint[], p_node_group integer[], p_node_number integer[], p_node_total bigint[], p_group integer[], p_through bigint[], p_spend_key integer[], p_id uuid[], p_developer integer[], p_tool text[], p_amount bigint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[], p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid)
   returns bigint[]
   language plpgsql volatile
   set plan_cache_mode=force_generic_plan
