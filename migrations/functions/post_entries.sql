@@ -1,5 +1,5 @@
 -- Places, captures, releases and extends holds, and makes charges, one by one: any number of entries in one statement
--- and one commit. It decides the charges that post_fitting_groups.sql left.
+-- and one commit. It decides what post_fitting_groups.sql left, if a charge by a spend key is among it.
 -- Guarantees: a consumer never overspends, and no budget passes a limit; of racing captures, releases and expiries,
 -- the first to lock the hold wins; a capture after expires_at loses, even before the hold was swept; an idempotency
 -- key acts once; entries are decided in the order of the arrays, and a refusal never affects other entries.
@@ -49,13 +49,12 @@ declare
   c_max_age constant interval := '24 hours';
   -- As ONCE_HOURS in src/domain/approval.ts.
   c_once_within constant interval := '24 hours';
-  -- What p_kind says, what p_over says (besides 2), what farebox.holds.state says, and in bits what approvals let a charge pass.
+  -- What p_kind says, what p_over says (besides 2), and what farebox.holds.state says.
   kind_place constant smallint := 1; kind_capture constant smallint := 2; kind_release constant smallint := 3;
   kind_extend constant smallint := 4; kind_charge constant smallint := 5;
   over_refuse constant smallint := 0; over_cap constant smallint := 1; over_approve constant smallint := 3;
   state_open constant smallint := 0; state_captured constant smallint := 1; state_released constant smallint := 2;
   state_expired constant smallint := 3;
-  passed_developer constant int := 1; passed_per_call constant int := 2; passed_total constant int := 4; passed_window constant int := 8;
   -- The lower half of a code: the number of a key or of a node.
   code_number constant bigint := 4294967295;
   -- Per hold.
@@ -82,7 +81,6 @@ declare
   v_prior_key smallint[];
   r_outcome text[] := array_fill(null::text, array[cardinality(p_kind)]);
   r_id uuid[] := p_id; r_hold uuid[] := p_hold; r_tool text[] := p_tool;
-  r_key smallint[] := array_fill(p_receipt_key, array[cardinality(p_kind)]);
   r_amount bigint[] := p_amount; r_balance bigint[] := array_fill(0::bigint, array[cardinality(p_kind)]);
   r_spent bigint[] := array_fill(0::bigint, array[cardinality(p_kind)]);
   r_consumer int[] := array_fill(null::int, array[cardinality(p_kind)]);
@@ -93,7 +91,9 @@ declare
   r_left bigint[] := r_limit;
   c int; h int; n int;
   v_now timestamptz; v_began timestamptz[]; v_nodes int[];
-  v_once uuid; v_uses uuid[]; v_lifted int[]; v_passed int;
+  -- The scopes that an approval let the entry pass at a node.
+  v_passed text[];
+  v_once uuid; v_uses uuid[]; v_lifted int[];
   -- The times of the first and the last id.
   v_first timestamptz; v_last timestamptz;
   v_ask bigint; v_take bigint; v_excess bigint; v_let_go bigint; v_usable bigint;
@@ -215,7 +215,6 @@ begin
       r_id[i] := v_prior_id[i];
       if p_kind[i] = kind_place then r_hold[i] := v_prior_id[i]; end if;
       r_amount[i] := v_prior_amount[i]; r_balance[i] := v_prior_balance[i];
-      r_key[i] := v_prior_key[i];
       continue;
     end if;
 
@@ -278,16 +277,16 @@ begin
     end if;
     if v_excess > 0 then
       foreach n in array v_nodes loop
-        v_passed := 0;
+        v_passed := '{}';
         loop
           r_scope[i] := case when n_is_closed[n] then 'closed'
-            when p_over[i] = over_approve and v_passed & passed_developer = 0
+            when p_over[i] = over_approve and 'developer' <> all (v_passed)
               and p_developer[i] <> all (n_approved[n]::int[]) then 'developer'
             -- Of charges and holds this is checked before they come here; only a capture takes more than was asked for.
-            when p_over[i] = over_approve and v_passed & passed_per_call = 0 and v_excess > n_max_per_call[n]
+            when p_over[i] = over_approve and 'per_call' <> all (v_passed) and v_excess > n_max_per_call[n]
               or p_kind[i] = kind_capture and h_captured[h] + v_ask > n_max_per_call[n] then 'per_call'
-            when v_passed & passed_total = 0 and v_excess > n_limit[n] - n_used[n] then 'total'
-            when v_passed & passed_window = 0 and v_excess > n_window_limit[n] - n_window_used[n] then 'window' end;
+            when 'total' <> all (v_passed) and v_excess > n_limit[n] - n_used[n] then 'total'
+            when 'window' <> all (v_passed) and v_excess > n_window_limit[n] - n_window_used[n] then 'window' end;
           exit when r_scope[i] is null or r_scope[i] = 'closed' or p_kind[i] = kind_capture;
           select a.id into v_once from farebox.approvals a
           where a.ledger = any (array[p_ledger[i]]) and a.consumer_id = any (array[p_consumer[i]])
@@ -300,10 +299,9 @@ begin
           order by a.amount_micros, a.id limit 1;
           exit when v_once is null;
           v_uses := v_uses || v_once;
-          v_passed := v_passed | case r_scope[i] when 'developer' then passed_developer when 'per_call' then passed_per_call
-            when 'total' then passed_total else passed_window end;
+          v_passed := v_passed || r_scope[i];
         end loop;
-        if v_passed & (passed_total | passed_window) <> 0 then v_lifted := v_lifted || n; end if;
+        if v_passed && array['total', 'window'] then v_lifted := v_lifted || n; end if;
         continue when r_scope[i] is null;
         r_node[i] := n;
         if r_scope[i] <> 'developer' then
@@ -485,12 +483,12 @@ begin
   end if;
 
   return query
-  select a.n::int, a.outcome, a.id, a.amount, a.balance, a.key, x.id, x.ledger, x.consumer_id, x.tool,
+  select a.n::int, a.outcome, a.id, a.amount, a.balance, coalesce(a.key, p_receipt_key), x.id, x.ledger, x.consumer_id, x.tool,
     x.amount_micros, x.captured_micros,
     case when x.state = state_open and x.expires_at <= now() then 0 else x.held_micros end,
     case when x.state = state_open and x.expires_at <= now() then state_expired else x.state end,
     x.placed_at, x.expires_at, n_id[a.node], a.scope, a.micros, a.left_micros, n_unit[a.node], v_began[n_unit[a.node]]
-  from unnest(r_outcome, r_id, r_amount, r_balance, r_key, r_hold, p_developer, r_node, r_scope, r_limit, r_left)
+  from unnest(r_outcome, r_id, r_amount, r_balance, v_prior_key, r_hold, p_developer, r_node, r_scope, r_limit, r_left)
     with ordinality
     as a(outcome, id, amount, balance, key, hold, developer, node, scope, micros, left_micros, n)
   left join lateral (

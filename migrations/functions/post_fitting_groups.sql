@@ -1,7 +1,8 @@
 -- The charge statement for the usual case, in about two thirds of the work: all of a consumer's charges fit its balance
 -- and its budgets, and none was made before. The caller groups the charges by consumer and adds them up, so that one
--- update per consumer both locks and debits it, and nothing is joined or sorted. Other consumers are not changed:
--- post_charges.sql decides their charges, or post_entries.sql in a batch with charges by spend keys.
+-- update per consumer both locks and debits it, and nothing is joined or sorted. Other consumers are not changed. Their
+-- charges are decided one by one, in batches of their own: by post_entries.sql if one of them is by a spend key, else by
+-- post_charges.sql.
 -- Guarantees: those of post_charges.sql; no node of a budget passes a limit; a charge counts at its key's node and at
 -- every node above, in this commit.
 -- Locks, as everywhere: consumers by (ledger, id). Nodes are only changed under their consumer's lock.
@@ -28,7 +29,7 @@ set enable_hashjoin = off
 set enable_mergejoin = off
 as $$
 declare
-  -- Of each group before this call; null for a group that is left.
+  -- What each group's consumer had spent, and had available, before this call; null for a group that is left.
   v_spent bigint[] := array_fill(null::bigint, array[cardinality(p_group_total)]);
   v_available bigint[] := v_spent;
   -- Of each group, its consumer; null for a group that is left.

@@ -22,7 +22,7 @@ interface Writing<Body, R extends Replies> extends Contract {
    * connections of its own, or waits without one.
    */
   readonly share?: 'changes' | 'refunds' | ShareByBytes | 'none';
-  /** Which of the account's requests per second it counts as; `changes` if not set. */
+  /** The rate limit of the account that it counts against; `changes` if not set. */
   readonly rate?: 'changes' | 'refunds' | 'none';
   /** The reply is a list, and may be long. */
   readonly repliesInSlices?: true;

@@ -4,7 +4,7 @@ export const LEAN_TEMPORAL = {
   // look for work: that saves a tenth of the CPU time of workflow tests.
   ownEnv: { GOGC: '800', GOMAXPROCS: '1' },
   settings: {
-    // Each namespace has a worker or two, so partitions of their task queues only pass tasks and polls on.
+    // Each task queue has a worker or two, so its partitions would only pass tasks and polls on.
     'matching.numTaskqueueReadPartitions': '1',
     'matching.numTaskqueueWritePartitions': '1',
     // It visits all its metrics each second, and keeps about ten thousand for each namespace that it has ever had. A

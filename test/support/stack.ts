@@ -210,10 +210,7 @@ let sharedNamespace: Promise<string> | undefined;
 
 /** A deployment as in production, alone in a namespace: for tests that list what is in it, or that name its ids. */
 export async function aloneInNamespace(): Promise<Environment> {
-  return {
-    TEMPORAL_NAMESPACE: await createTestNamespace(),
-    TEMPORAL_TASK_QUEUE: DEFAULT_TASK_QUEUE,
-  };
+  return deploymentIn(await createTestNamespace(), DEFAULT_TASK_QUEUE);
 }
 
 /**
@@ -222,13 +219,16 @@ export async function aloneInNamespace(): Promise<Environment> {
  */
 async function besideOthers(): Promise<Environment> {
   sharedNamespace ??= createTestNamespace();
-  const taskQueue = `test-${unique()}`;
-  taskQueues.push(taskQueue);
-  return { TEMPORAL_NAMESPACE: await sharedNamespace, TEMPORAL_TASK_QUEUE: taskQueue };
+  return deploymentIn(await sharedNamespace, `test-${unique()}`);
 }
 
-/** The task queues of this process's present file. */
-const taskQueues: string[] = [];
+/** Made for the present file. */
+const deployments: { readonly namespace: string; readonly taskQueue: string }[] = [];
+
+function deploymentIn(namespace: string, taskQueue: string): Environment {
+  deployments.push({ namespace, taskQueue });
+  return { TEMPORAL_NAMESPACE: namespace, TEMPORAL_TASK_QUEUE: taskQueue };
+}
 
 /** Longer than the default of ten seconds, which a busy machine exceeds. */
 export function connectTemporal(): Promise<Connection> {
@@ -241,14 +241,13 @@ export function connectTemporal(): Promise<Connection> {
  * the stacks that have ended.
  */
 export async function deleteSchedules(): Promise<void> {
-  const own = taskQueues.splice(0);
-  if (own.length === 0 || !sharedNamespace) return;
-  const namespace = await sharedNamespace;
+  const own = deployments.splice(0);
+  if (own.length === 0) return;
   const connection = await connectTemporal();
   try {
     // One that does not exist is not found.
     await Promise.allSettled(
-      own.flatMap((taskQueue) =>
+      own.flatMap(({ namespace, taskQueue }) =>
         ['expireHolds', 'rollUpEarnings'].map((workflow) =>
           connection.workflowService.deleteSchedule({
             namespace,

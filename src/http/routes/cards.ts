@@ -1,4 +1,4 @@
-/** The rows of the table of routes for saved cards, and for what their owner, signed in, lets them pay. */
+/** The rows of the table of routes for saved cards, and for the consent and the automatic top-ups that use them. */
 import { cardParams, CardSetupReply, CardsReply } from '../../schemas/cards.ts';
 import { AutoTopUpBody, ConsentBody, ConsentReply } from '../../schemas/consent.ts';
 import type { Endpoint } from '../endpoint.ts';

@@ -1,4 +1,4 @@
-/** The rows of the table of routes for a developer: the top-ups that paid it, what it was refused, and its settings. */
+/** The rows of the table of routes for a developer: the top-ups that paid it, the refusals of its charges, and its settings. */
 import { DeveloperChanges, DeveloperReply } from '../../schemas/developers.ts';
 import { RefusalsQuery, RefusalsReply } from '../../schemas/refusals.ts';
 import { PageQuery } from '../../schemas/shapes.ts';

@@ -1,7 +1,7 @@
 /**
- * Charges: the statement that makes those that fit, and the one that decides the rest of a batch of plain charges. That
- * of a batch with charges by spend keys is in post-spends.ts. Everything that decides about money is in
- * migrations/functions (post_fitting_groups.sql, post_charges.sql); this file adds up and passes arrays.
+ * Charges: the statement that makes those that fit, and the one that decides others, if all of them are plain.
+ * post-spends.ts decides them if one is by a spend key. Everything that decides about money is in migrations/functions
+ * (post_fitting_groups.sql, post_charges.sql); this file adds up and passes arrays.
  */
 import type { Micros } from '../../domain/money.ts';
 import { int2Array, int4Array, int8Array, textArray, uuidArray } from './binary-arrays.ts';
@@ -68,8 +68,8 @@ export interface ReplayWindow {
 /**
  * In one commit, makes the charges of consumers who can pay for all of theirs in this batch, whose budgets have room
  * for all of them, and whose keys are new. The outcome of the others is undefined: `postCharges` decides them, or
- * `postSpends` in a batch with charges by spend keys. Returns the outcomes in the order of the drafts. The caller
- * ensures that no idempotency hash occurs twice.
+ * `postSpends` if one of them is by a spend key. Returns the outcomes in the order of the drafts. The caller ensures
+ * that no idempotency hash occurs twice.
  */
 export async function postFittingCharges(
   connection: Connection,

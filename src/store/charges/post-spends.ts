@@ -1,6 +1,6 @@
 /**
- * Decides what post-charges.ts left of a batch in which some charges are by spend keys. Everything that decides about
- * money is in migrations/functions/post_entries.sql.
+ * Decides charges that post-charges.ts left, if one of them is by a spend key. Everything that decides about money
+ * is in migrations/functions/post_entries.sql.
  */
 import { approvalRequired, limitReached } from '../budgets/budget.ts';
 import type { Connection } from '../database.ts';

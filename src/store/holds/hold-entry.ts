@@ -66,7 +66,7 @@ interface KeyReused {
   readonly kind: 'key_reused';
 }
 
-/** What an entry of each kind can come to. A capture asks for no approval: its hold was placed. */
+/** What an entry of each kind can come to. A capture needs no approval, because placing its hold did. */
 export interface Outcomes {
   readonly place: DoneHold | Insufficient | LimitReached | ApprovalRequired | KeyClosed | KeyReused;
   readonly capture:
