@@ -2,14 +2,34 @@
  * Keeps a journal to one lease: a file beside it names the process that uses it. The file of a process that has ended
  * is replaced. Processes of other containers and machines cannot be seen, so they count as ended.
  */
-import { readFileSync, unlinkSync, writeFileSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { linkSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
 
-/** Returns what ends the use. It is synchronous, so that no other lease comes in between. */
+/** Returns what ends the use. It is synchronous, so that no other lease of the thread comes in between. */
 export function lockJournal(path) {
   const lock = `${path}.lock`;
   const owner = JSON.stringify({ pid: process.pid, start: startOf(process.pid) });
-  const found = contentOf(lock);
-  if (found !== undefined) {
+  // The lock becomes a second name of this file, so nobody finds it empty or half written.
+  const draft = `${lock}.${randomUUID()}`;
+  writeFileSync(draft, owner, { flag: 'wx', mode: 0o600 });
+  try {
+    take(lock, draft, path);
+  } finally {
+    unlinkSync(draft);
+  }
+  return () => {
+    if (contentOf(lock) === owner) unlinkSync(lock);
+  };
+}
+
+/**
+ * Only the process that has the lock of a lock removes it, so none removes one that another process has just taken. A
+ * process that is killed while it does so leaves both, and the next one replaces both in the same way.
+ */
+function take(lock, draft, path) {
+  while (!isLinked(draft, lock)) {
+    const found = contentOf(lock);
+    if (found === undefined) continue;
     const { pid, start } = parsed(found);
     if (isRunning(pid, start)) {
       throw new TypeError(
@@ -17,23 +37,38 @@ export function lockJournal(path) {
           `If the process has no lease, delete ${lock}`,
       );
     }
-    unlinkSync(lock);
+    const lockOfLock = `${lock}.lock`;
+    take(lockOfLock, draft, path);
+    try {
+      if (contentOf(lock) === found) unlinkSync(lock);
+    } finally {
+      unlinkSync(lockOfLock);
+    }
   }
-  writeFileSync(lock, owner, { flag: 'wx', mode: 0o600 });
-  return () => {
-    if (contentOf(lock) === owner) unlinkSync(lock);
-  };
 }
 
+/** False if there is such a lock already. */
+function isLinked(draft, lock) {
+  try {
+    linkSync(draft, lock);
+    return true;
+  } catch (error) {
+    if (error.code === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+/** Undefined if there is no such file. */
 function contentOf(path) {
   try {
     return readFileSync(path, 'utf8');
-  } catch {
-    return undefined;
+  } catch (error) {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
   }
 }
 
-/** Without a number, when its process ended while it wrote it. */
+/** Without a number, when the machine stopped before the text was on its disk. */
 function parsed(text) {
   try {
     return JSON.parse(text) ?? {};

@@ -1,9 +1,9 @@
 /** Which lease may use a journal, against a service with scripted answers. */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -14,6 +14,8 @@ import { leaseScript, type Settlement } from './lease-script.ts';
 import { ScriptedService } from './scripted-service.ts';
 
 const secretKey = 'fare_sk_test_x';
+/** Larger than the number of any process. */
+const NO_PROCESS = 0x7fff_ffff;
 const options = { apiKey: 'fare_ck_test_x', tools: ['search'], amount: 1_000 };
 
 describe('client: a journal', () => {
@@ -32,14 +34,16 @@ describe('client: a journal', () => {
     for (const end of ends.toReversed()) await end();
   });
 
+  const settings = () => ({
+    FAREBOX_URL: service.url,
+    FAREBOX_SECRET_KEY: secretKey,
+    LEASE: JSON.stringify({ ...options, journal }),
+  });
+
   /** Makes calls until it is killed. */
   function startProcess() {
     const child = spawn(process.execPath, [join(import.meta.dirname, 'lease-calls.ts')], {
-      env: {
-        FAREBOX_URL: service.url,
-        FAREBOX_SECRET_KEY: secretKey,
-        LEASE: JSON.stringify({ ...options, journal }),
-      },
+      env: settings(),
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     const ended = once(child, 'close');
@@ -73,6 +77,35 @@ describe('client: a journal', () => {
     assert.equal(await startProcess().callsOrEnds(), 'calls');
   });
 
+  /** Takes a lease, and closes it, when told to. */
+  async function startTaker() {
+    const child = fork(join(import.meta.dirname, 'lease-turns.ts'), { env: settings() });
+    const ended = once(child, 'close');
+    ends.push(async () => {
+      child.kill('SIGKILL');
+      await ended;
+    });
+    const said = async () => String((await once(child, 'message'))[0]);
+    assert.equal(await said(), 'started');
+    return () => {
+      child.send('next');
+      return said();
+    };
+  }
+
+  it('is taken by one of several processes that find the lock of one that has ended', async () => {
+    const takers = await Promise.all(Array.from({ length: 6 }, startTaker));
+    for (let round = 0; round < 50; round += 1) {
+      await writeFile(`${journal}.lock`, JSON.stringify({ pid: NO_PROCESS }));
+      const results = await Promise.all(takers.map(async (go) => ({ go, result: await go() })));
+      const taken = results.filter(({ result }) => result === 'taken');
+      const refused = results.filter(({ result }) => /^TypeError: .* uses the jou/.test(result));
+      assert.deepEqual([taken.length, refused.length], [1, 5], JSON.stringify(results));
+      assert.equal(await taken[0]?.go(), 'closed');
+      assert.deepEqual(await readdir(folder), ['calls']);
+    }
+  });
+
   const openHere = () =>
     new Farebox({ secretKey, baseUrl: service.url }).lease({ ...options, journal });
 
@@ -98,4 +131,12 @@ describe('client: a journal', () => {
       assert.ok(!existsSync(`${journal}.lock`));
     });
   }
+
+  it('replaces a lock after two processes were killed while they did so', async () => {
+    for (const end of ['.lock', '.lock.lock', '.lock.lock.lock']) {
+      await writeFile(`${journal}${end}`, JSON.stringify({ pid: NO_PROCESS }));
+    }
+    await closeSettled(await openHere());
+    assert.deepEqual(await readdir(folder), ['calls']);
+  });
 });
