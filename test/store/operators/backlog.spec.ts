@@ -131,9 +131,8 @@ describe('the backlog', () => {
          values ('grant', uuidv7(), $2, now() - $1 * interval '1 minute')`,
         [minutes, attempts],
       );
-      const isNotice = ({ kind }: { readonly kind: string }) => kind === 'notice';
-      const listed = (await listStuck(database, 100)).filter(isNotice).length;
-      return [listed, (await readBacklog(database)).stuck.count - stuckOthers];
+      const listed = (await listStuck(database, 100)).filter(({ kind }) => kind === 'notice');
+      return [listed.length, (await readBacklog(database)).stuck.count - stuckOthers];
     };
     await client.query('delete from farebox.outbox');
     const stuckOthers = (await readBacklog(database)).stuck.count;
