@@ -45,7 +45,9 @@ export function register(budget: Command): void {
     .option('--release-holds', 'release what open holds by these keys reserve', false)
     .action(close);
   common(budget.command('close-all <account>'))
-    .description('close all budgets of an account and all its spend keys permanently')
+    .description(
+      'end all spend keys of an account, and close its budgets except those of single developers, permanently',
+    )
     .option('--release-holds', 'release what open holds by these keys reserve', false)
     .action(closeAll);
   common(budget.command('usage <budget>'))

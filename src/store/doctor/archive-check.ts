@@ -1,6 +1,6 @@
 /**
- * Whether a PostgreSQL that archives its WAL can: one that cannot keeps all WAL until its disk is full, and what is not
- * archived is lost with that disk.
+ * Whether the archive_command of PostgreSQL fails, if it has one: then PostgreSQL keeps all WAL until its disk is full,
+ * and that disk is the only place of what is not archived. A command that hangs is not found.
  */
 import { Type } from 'typebox';
 import { durationOf, row, sql, type Database } from '../database.ts';
@@ -8,12 +8,15 @@ import type { Offender } from './findings.ts';
 
 export const ARCHIVED_CHECK = 'PostgreSQL archives its WAL, if it is set to';
 
-/** PostgreSQL tries again at least once a minute. */
+/**
+ * PostgreSQL tries again at least once a minute. Without an archive_timeout, a quiet server may archive less often than
+ * this. Its first failure is then reported immediately.
+ */
 const ARCHIVED_WITHIN_MS = 600_000;
 
 const failureRow = row(Type.Object({ subject: Type.String(), detail: Type.String() }));
 
-/** Empty if the last attempt succeeded, or if one did in the time before. */
+/** Empty if the last attempt succeeded, or if one did within this time. */
 export async function listArchiveFailures(
   database: Database,
   withinMs: number = ARCHIVED_WITHIN_MS,

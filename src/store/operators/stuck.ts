@@ -23,7 +23,10 @@ const ATTEMPTS = 3;
 
 const TOP_UP_IS_STUCK = sql.fragment`t.status = 'pending' and ${endsBy('t')} < ${LATE}`;
 const REFUND_IS_STUCK = sql.fragment`r.status = 'requested' and r.created_at < ${LATE}`;
-const NOTICE_IS_STUCK = sql.fragment`o.attempts >= ${ATTEMPTS} and o.topic <> 'auto_top_up'`;
+/** Its age counts too: while Temporal is away, a few seconds are enough for the attempts. */
+const NOTICE_IS_STUCK = sql.fragment`
+  o.attempts >= ${ATTEMPTS} and o.created_at < ${LATE} and o.topic <> 'auto_top_up'
+`;
 
 /** Since when each waits. */
 export const STUCK_SINCE = sql.fragment`

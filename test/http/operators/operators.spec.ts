@@ -359,13 +359,13 @@ describe('operators', () => {
        values ($1, 'paid_twice', 20000000, 10000000, array['pi_1', (select payment_intent_id from farebox.top_ups where id = $1)])`,
       [uuid],
     );
+    await farebox(['doctor', '--only', 'balances,delivery'], stack);
     await sql.query(
-      `insert into farebox.outbox (topic, subject_id, attempts, next_attempt_at)
-       values ('payment_reported', $1, 9, now() + interval '1 day'),
-         ('reversal_reported', $1, 9, now() + interval '1 day')`,
+      `insert into farebox.outbox (topic, subject_id, attempts, created_at, next_attempt_at)
+       select topic, $1, 9, now() - interval '1 hour', now() + interval '1 day'
+       from unnest('{payment_reported,reversal_reported}'::text[]) as topic`,
       [uuid],
     );
-    await farebox(['doctor', '--only', 'balances,delivery'], stack);
     const seen = await status();
     assert.deepEqual(
       seen.stuck.map(({ kind, detail, topUpId: id, accountId: whose, temporalUrl }) => [

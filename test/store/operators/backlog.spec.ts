@@ -121,4 +121,23 @@ describe('the backlog', () => {
     );
     assert.equal(await stuck(), before);
   });
+
+  it('counts a notice that fails as stuck after 15 minutes, and not after many attempts alone', async () => {
+    const { database } = ledger;
+    const stuckAfter = async (minutes: number, attempts: number) => {
+      await client.query('delete from farebox.outbox');
+      await client.query(
+        `insert into farebox.outbox (topic, subject_id, attempts, created_at)
+         values ('grant', uuidv7(), $2, now() - $1 * interval '1 minute')`,
+        [minutes, attempts],
+      );
+      const listed = (await listStuck(database, 100)).filter(({ kind }) => kind === 'notice');
+      return [listed.length, (await readBacklog(database)).stuck.count - stuckOthers];
+    };
+    await client.query('delete from farebox.outbox');
+    const stuckOthers = (await readBacklog(database)).stuck.count;
+    assert.deepEqual(await stuckAfter(14, 500), [0, 0]);
+    assert.deepEqual(await stuckAfter(16, 500), [1, 1]);
+    assert.deepEqual(await stuckAfter(16, 2), [0, 0]);
+  });
 });
