@@ -1080,9 +1080,9 @@ create table farebox.settled_differences (
   reason text not null,
   created_at timestamp with time zone not null default now(),
   constraint settled_differences_pkey primary key (id),
-  constraint settled_differences_once unique (top_up_id, kind, processor_micros, ledger_micros),
   constraint settled_differences_reason_given check (reason <> '')
 );
+create index settled_differences_latest on farebox.settled_differences using btree (top_up_id, kind, id desc);
 create constraint trigger settled_differences_audit_insert after insert on farebox.settled_differences deferrable initially deferred for each row execute function farebox.audit_change('difference.settled', 'account_id', 'top_up_id', 'kind', 'processor_micros', 'ledger_micros', 'reason');
 
 -- Consumer keys that can be charged within a node's limits and read that node. Not in api_keys: nothing that

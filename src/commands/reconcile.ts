@@ -6,12 +6,18 @@ import { WorkflowFailedError } from '@temporalio/client';
 import { rootCause } from '@temporalio/common';
 import { Option, type Command } from 'commander';
 import { readStripeConfig } from '../config.ts';
-import { DIFFERENCES, paymentsText } from '../domain/difference.ts';
+import {
+  DIFFERENCE_KINDS,
+  differenceText,
+  paymentsText,
+  SETTLED_KINDS,
+  type DifferenceKind,
+} from '../domain/difference.ts';
 import { uuidOf, wireId } from '../domain/ids.ts';
 import { dollarsOf, formatDollarNumber } from '../domain/money.ts';
 import { environmentOf } from '../embedded/environment.ts';
-import { listDifferences } from '../store/top-ups/reconciliation.ts';
-import { settleDifferences } from '../store/top-ups/settled-differences.ts';
+import { listDifferences, type Difference } from '../store/top-ups/reconciliation.ts';
+import { settleDifference } from '../store/top-ups/settled-differences.ts';
 import type { Database } from '../store/database.ts';
 import { isRelayRunning } from '../store/outbox.ts';
 import { getTopUp } from '../store/top-ups/top-ups.ts';
@@ -37,6 +43,7 @@ interface ReconcileOptions {
   readonly json: boolean;
   readonly afterRestore: boolean;
   readonly settle?: string;
+  readonly kind?: DifferenceKind;
   readonly reason?: string;
   readonly dataDir: string;
 }
@@ -52,8 +59,13 @@ export function register(command: Command): void {
     .addOption(
       new Option(
         '--settle <top-up>',
-        'list what differs about this top-up no more, until its amounts change; needs a --reason',
+        'list a difference of this top-up no more, until its amounts change; needs a --reason',
       ).conflicts('afterRestore'),
+    )
+    .addOption(
+      new Option('--kind <kind>', 'which of them to settle, if more than one differs').choices(
+        DIFFERENCE_KINDS.filter((kind) => SETTLED_KINDS.has(kind)),
+      ),
     )
     .option('--reason <text>', 'why nothing is left to do, for the audit log', (text) =>
       reasonOf(text.trim()),
@@ -65,21 +77,44 @@ export function register(command: Command): void {
     });
 }
 
-async function settle(topUp: string, { json, reason, dataDir }: ReconcileOptions): Promise<void> {
+async function settle(topUp: string, options: ReconcileOptions): Promise<void> {
+  const { json, kind, reason, dataDir } = options;
   if (reason === undefined) throw new CommandError('--settle needs a --reason.');
   const topUpId = uuidOf('topUp', topUp);
   if (topUpId === undefined) throw new CommandError(`${topUp} is not the id of a top-up.`);
-  const settled = await withDatabase(dataDir, (database) =>
-    settleDifferences(database, topUpId, reason),
-  ).catch(ifLost('Repeat the command. If nothing differs that is not settled, it was settled.'));
-  if (settled.length === 0)
-    throw new CommandError(`Nothing differs about ${topUp} that is not settled.`);
-  const kinds = settled.map(({ kind }) => kind);
+  const settled = await withDatabase(dataDir, async (database) => {
+    const open = await listDifferences(database);
+    const chosen = chosenOf(
+      topUp,
+      open.filter((each) => each.topUpId === topUpId && (kind === undefined || each.kind === kind)),
+    );
+    await settleDifference(database, chosen, reason);
+    return chosen;
+  }).catch(ifLost('Repeat the command. If nothing differs that is not settled, it was settled.'));
+  const processor = dollarsOf(settled.processorMicros);
+  const ledger = dollarsOf(settled.ledgerMicros);
   process.stdout.write(
     json
-      ? `${JSON.stringify({ topUpId: topUp, settled: kinds })}\n`
-      : `Settled for ${topUp}: ${kinds.map((kind) => DIFFERENCES[kind]).join('; ')}.\n`,
+      ? `${JSON.stringify({ topUpId: topUp, settled: settled.kind, processor, ledger })}\n`
+      : `Settled for ${topUp}: ${differenceText(settled.kind, processor, ledger)} (processor ${formatDollarNumber(processor)}, ` +
+          `ledger ${formatDollarNumber(ledger)}).\n`,
   );
+}
+
+/** The only difference of these. An operator who has seen one does not settle another with it. */
+function chosenOf(topUp: string, differences: readonly Difference[]): Difference {
+  const [chosen, ...more] = differences;
+  if (chosen === undefined)
+    throw new CommandError(`Nothing differs about ${topUp} that is not settled.`);
+  if (more.length > 0) {
+    const kinds = differences.map(({ kind }) => kind).join(', ');
+    throw new CommandError(`More than one thing differs about ${topUp}: add --kind (${kinds}).`);
+  }
+  if (!SETTLED_KINDS.has(chosen.kind))
+    throw new CommandError(
+      `${chosen.kind} cannot be settled: reconciliation resolves it, or a workflow of ${topUp} is stuck.`,
+    );
+  return chosen;
 }
 
 async function reconcileAfterRestore({ json, dataDir }: ReconcileOptions): Promise<void> {
@@ -198,7 +233,7 @@ async function readDifferences(database: Database) {
 function report(differences: Comparison['differences']): string {
   const lines = differences.map(
     ({ topUpId, kind, processor, ledger, since, paymentIntentIds, creditedPaymentIntentId }) =>
-      `${topUpId}: ${DIFFERENCES[kind]}, since ${since} (processor ${formatDollarNumber(processor)}, ` +
+      `${topUpId}: ${differenceText(kind, processor, ledger)}, since ${since} (processor ${formatDollarNumber(processor)}, ` +
       `ledger ${formatDollarNumber(ledger)}; ` +
       `${paymentsText(paymentIntentIds, creditedPaymentIntentId)})\n`,
   );

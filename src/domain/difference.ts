@@ -12,6 +12,24 @@ export type DifferenceKind = keyof typeof DIFFERENCES;
 
 export const DIFFERENCE_KINDS = Object.keys(DIFFERENCES) as DifferenceKind[];
 
+/**
+ * The kinds that an operator may settle: money that an adjustment accounts for. Reconciliation resolves the others, or
+ * a workflow is at fault.
+ */
+export const SETTLED_KINDS: ReadonlySet<DifferenceKind> = new Set([
+  'not_paid',
+  'payment_mismatch',
+  'paid_twice',
+  'unknown_top_up',
+]);
+
+/** For people, from both sides' sums in the same unit. They are equal only if a settled difference ended. */
+export function differenceText(kind: DifferenceKind, processor: number, ledger: number): string {
+  const text = DIFFERENCES[kind];
+  const isEnded = processor === ledger && SETTLED_KINDS.has(kind);
+  return isEnded ? `settled, but true no more: ${text}` : text;
+}
+
 /** The ids of the payments that were compared, for people: `pi_1 (credited), pi_2`. */
 export function paymentsText(ids: readonly string[], creditedId: string | null): string {
   return ids.map((id) => (id === creditedId ? `${id} (credited)` : id)).join(', ') || 'no payment';

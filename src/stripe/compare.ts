@@ -6,10 +6,12 @@ import { asMicros, microsOfCents, type Micros } from '../domain/money.ts';
 import { CLAIMS } from '../domain/reversal.ts';
 import type { Booked, Claim, Difference } from '../store/top-ups/reconciliation.ts';
 import type { ReportedReversal } from '../store/top-ups/reversals.ts';
+import type { Settled } from '../store/top-ups/settled-differences.ts';
 import {
   keptCentsOf,
   PaymentMismatchError,
   verdictOfIntent,
+  type Disputes,
   type IntentFields,
 } from './verdict.ts';
 
@@ -27,15 +29,57 @@ export interface BothSides {
   readonly recorded: readonly Claim[];
   /** The refunds and disputes of the payment intent in our row. */
   readonly shown: readonly Claim[];
+  /** The disputes of the payments that the top-up is not credited for. */
+  readonly disputes: Disputes;
+  /** What an operator settled about it: the latest of each kind. */
+  readonly settled: readonly Settled[];
 }
 
-export function compareTopUp({ booked, intents, recorded, shown }: BothSides): readonly Found[] {
+/** Settled differences are among the found ones. `isSettled` tells them apart. */
+export function compareTopUp(sides: BothSides): readonly Found[] {
+  const found = compareBooks(sides);
+  return [...found, ...endedOf(sides.settled, found)];
+}
+
+/** Whether these amounts are the ones that were settled last. */
+export function isSettled(
+  { kind, processorMicros, ledgerMicros }: Found,
+  settled: readonly Settled[],
+): boolean {
+  return settled.some(
+    (each) =>
+      each.kind === kind &&
+      each.processorMicros === processorMicros &&
+      each.ledgerMicros === ledgerMicros,
+  );
+}
+
+/**
+ * A settled difference that is no more has equal sums: the operator acted on money that Stripe has returned since, or
+ * that is now in the ledger as well. It stays, so that it and its payments are compared again.
+ */
+function endedOf(settled: readonly Settled[], found: readonly Found[]): readonly Found[] {
+  return settled
+    .filter(({ kind }) => !found.some((each) => each.kind === kind))
+    .map(({ kind, ledgerMicros }) => ({ kind, processorMicros: ledgerMicros, ledgerMicros }));
+}
+
+function compareBooks(sides: BothSides): readonly Found[] {
+  const { booked, intents, recorded, shown } = sides;
+  const keptOf = keptFor(sides);
   const payments = intents.filter(({ status }) => status === 'succeeded');
   if (!booked) return differing('unknown_top_up', keptOf(payments), 0);
-  return [...comparePayments(booked, payments), ...compareReversals(booked, recorded, shown)];
+  return [
+    ...comparePayments(booked, payments, keptOf),
+    ...compareReversals(booked, recorded, shown),
+  ];
 }
 
-function comparePayments(booked: Booked, payments: readonly IntentFields[]): readonly Found[] {
+function comparePayments(
+  booked: Booked,
+  payments: readonly IntentFields[],
+  keptOf: ReturnType<typeof keptFor>,
+): readonly Found[] {
   const good = payments.filter((intent) => isPaymentOf(intent, booked));
   const other = payments.filter((intent) => !good.includes(intent));
   const isCredited = booked.creditedMicros > 0;
@@ -124,9 +168,22 @@ function differing(
   ];
 }
 
-/** The part of these payments that was not refunded. */
-function keptOf(payments: readonly IntentFields[]): Micros {
-  return microsOfCents(payments.reduce((sum, intent) => sum + keptCentsOf(intent), 0));
+/**
+ * Returns a function for the part of payments that was neither refunded nor lost to disputes. An open dispute leaves
+ * open whether the money is kept. It counts as lost once an operator has settled the difference, because the operator
+ * may have credited the money. A dispute may include what was refunded.
+ */
+function keptFor({ disputes, settled }: BothSides): (payments: readonly IntentFields[]) => Micros {
+  const lostCents = ({ id }: IntentFields) =>
+    (disputes.get(id) ?? [])
+      .filter(({ status }) => status === 'lost' || settled.length > 0)
+      .reduce((sum, { cents }) => sum + cents, 0);
+  return (payments) =>
+    microsOfCents(
+      payments
+        .map((intent) => Math.max(0, keptCentsOf(intent) - lostCents(intent)))
+        .reduce((sum, cents) => sum + cents, 0),
+    );
 }
 
 function sumOf(claims: readonly Claim[]): Micros {

@@ -1,6 +1,6 @@
 /** Doctor's check of Stripe: compares what Stripe lists with the ledger, top-up by top-up. */
 import type { Stripe } from 'stripe';
-import { DIFFERENCES, paymentsText } from '../domain/difference.ts';
+import { differenceText, paymentsText } from '../domain/difference.ts';
 import { HOUR_MS } from '../domain/durations.ts';
 import { uuidFloor, uuidOf } from '../domain/ids.ts';
 import { findingsOf, type Finding } from '../store/doctor/findings.ts';
@@ -11,12 +11,18 @@ import {
   type Booked,
   type Claim,
 } from '../store/top-ups/reconciliation.ts';
-import { listSettled, type Settled } from '../store/top-ups/settled-differences.ts';
+import { listSettled } from '../store/top-ups/settled-differences.ts';
 import type { Database } from '../store/database.ts';
 import type { ReportedReversal } from '../store/top-ups/reversals.ts';
-import { claimOf, compareTopUp, creditedPaymentOf, isSameClaim } from './compare.ts';
-import { expandedChargeOf, reportOfDispute, reportOfRefund, reportOfWarning } from './reversals.ts';
-import { idOf, type IntentFields } from './verdict.ts';
+import { claimOf, compareTopUp, creditedPaymentOf, isSameClaim, isSettled } from './compare.ts';
+import {
+  expandedChargeOf,
+  paymentDisputeOf,
+  reportOfDispute,
+  reportOfRefund,
+  reportOfWarning,
+} from './reversals.ts';
+import { idOf, type Disputes, type IntentFields, type PaymentDispute } from './verdict.ts';
 
 export const PROCESSOR_CHECK = 'the ledger agrees with the processor';
 
@@ -24,6 +30,7 @@ export const PROCESSOR_CHECK = 'the ledger agrees with the processor';
 interface StripeBooks {
   readonly payments: readonly IntentFields[];
   readonly reversals: ReadonlyMap<string, readonly ReportedReversal[]>;
+  readonly disputes: Disputes;
 }
 
 /** A payment is made after its top-up was requested; Stripe's clock may be behind ours. */
@@ -49,25 +56,29 @@ export async function examineProcessor(
     books.payments.map(({ id }) => id),
   );
   const claimsAfter = await listClaims(database, idsOf([...before, ...after]));
-  const settled = new Set((await listSettled(database)).map(keyOf));
+  const settlements = Map.groupBy(await listSettled(database), ({ topUpId }) => topUpId);
   const booked = new Map([...before, ...after].map((each) => [each.topUpId, each]));
   const intents = intentsByTopUp(books.payments, [...booked.values()]);
   const earlier = Map.groupBy(claimsBefore, ({ topUpId }) => topUpId);
   const later = Map.groupBy(claimsAfter, ({ topUpId }) => topUpId);
-  const topUpIds = new Set([...booked.keys(), ...named].filter((id) => id >= idMin));
+  const topUpIds = new Set(
+    [...booked.keys(), ...named, ...settlements.keys()].filter((id) => id >= idMin),
+  );
   const offenders = [...topUpIds].flatMap((topUpId) => {
     const mine = booked.get(topUpId);
     const payments = intents.get(topUpId) ?? [];
     const shown = shownFor(mine, books);
+    const settled = settlements.get(topUpId) ?? [];
+    const { disputes } = books;
     const compare = (recorded: readonly Claim[] = []) =>
-      compareTopUp({ booked: mine, intents: payments, recorded, shown });
+      compareTopUp({ booked: mine, intents: payments, recorded, shown, disputes, settled });
     const kindsBefore = compare(earlier.get(topUpId)).map(({ kind }) => kind);
     return compare(later.get(topUpId))
       .filter(({ kind }) => kindsBefore.includes(kind))
-      .filter((found) => !settled.has(keyOf({ topUpId, ...found })))
+      .filter((found) => !isSettled(found, settled))
       .map((found) => ({
         subject: `top-up ${topUpId}`,
-        detail: `${DIFFERENCES[found.kind]}: Stripe ${found.processorMicros}, ledger ${found.ledgerMicros} (${
+        detail: `${differenceText(found.kind, found.processorMicros, found.ledgerMicros)}: Stripe ${found.processorMicros}, ledger ${found.ledgerMicros} (${
           found.kind === 'reversals'
             ? detailOfClaims(later.get(topUpId) ?? [], shown)
             : paymentsText(
@@ -80,10 +91,6 @@ export async function examineProcessor(
   return findingsOf('processor', PROCESSOR_CHECK, offenders);
 }
 
-function keyOf({ topUpId, kind, processorMicros, ledgerMicros }: Settled): string {
-  return [topUpId, kind, processorMicros, ledgerMicros].join(' ');
-}
-
 /** Reads everything that was created since then. */
 async function readBooks(stripe: Stripe, sinceMs: number): Promise<StripeBooks> {
   const page = {
@@ -92,6 +99,7 @@ async function readBooks(stripe: Stripe, sinceMs: number): Promise<StripeBooks> 
   };
   const payments: IntentFields[] = [];
   const reversals = new Map<string, ReportedReversal[]>();
+  const disputes = new Map<string, PaymentDispute[]>();
   const add = (intent: Parameters<typeof idOf>[0], reported: ReportedReversal) => {
     const id = idOf(intent);
     if (id !== undefined) reversals.set(id, [...(reversals.get(id) ?? []), reported]);
@@ -105,6 +113,8 @@ async function readBooks(stripe: Stripe, sinceMs: number): Promise<StripeBooks> 
   }
   const withCharges = { ...page, expand: ['data.charge'] };
   for await (const dispute of stripe.disputes.list(withCharges)) {
+    const paymentId = idOf(dispute.payment_intent) ?? '';
+    disputes.set(paymentId, [...(disputes.get(paymentId) ?? []), ...paymentDisputeOf(dispute)]);
     if (expandedChargeOf(dispute).currency === 'usd')
       add(dispute.payment_intent, reportOfDispute(dispute));
   }
@@ -113,7 +123,7 @@ async function readBooks(stripe: Stripe, sinceMs: number): Promise<StripeBooks> 
     if (charge.currency !== 'usd') continue;
     for (const reported of reportOfWarning(warning)) add(charge.payment_intent, reported);
   }
-  return { payments, reversals };
+  return { payments, reversals, disputes };
 }
 
 /** What the comparison reads of a payment, without the rest: the payments of all time are in memory at once. */

@@ -16,13 +16,22 @@ import {
   type Claim,
 } from '../store/top-ups/reconciliation.ts';
 import { recordPaid } from '../store/top-ups/payment-evidence.ts';
+import { listSettledOf } from '../store/top-ups/settled-differences.ts';
 import { findTopUp, type TopUp } from '../store/top-ups/top-ups.ts';
 import { isTooLateToConfirm } from './ask-processor.ts';
 import { readIntent, readSession } from './calls.ts';
-import { claimOf, compareTopUp, isPaymentOf, isSameClaim, type Found } from './compare.ts';
+import {
+  claimOf,
+  compareTopUp,
+  creditedPaymentOf,
+  isPaymentOf,
+  isSameClaim,
+  type Found,
+} from './compare.ts';
 import { isMissing } from './errors.ts';
 import {
   expandedChargeOf,
+  readDisputes,
   readReversals,
   reportOfDispute,
   reportOfRefund,
@@ -212,11 +221,18 @@ export async function examine(books: Books, suspect: Suspect): Promise<Examined>
   const taxMicros = payments.taxMicros ?? booked?.taxMicros ?? asMicros(0);
   const recorded = await listClaims(database, [topUpId]);
   const shown = await readClaims(stripe, booked);
+  const creditedId = booked ? creditedPaymentOf(booked) : null;
+  const disputes = await readDisputes(
+    stripe,
+    intents.filter(({ id }) => id !== creditedId),
+  );
   const differences = compareTopUp({
     booked: booked && { ...booked, taxMicros },
     intents,
     recorded,
     shown,
+    disputes,
+    settled: await listSettledOf(database, topUpId),
   });
   if (topUp) await recordFound(database, { ...topUp, taxMicros }, intents);
   const paymentIntentIds = intents.map(({ id }) => id);

@@ -8,7 +8,12 @@ import { centsOf, microsOfCents, type Micros } from '../domain/money.ts';
 import type { DisputeStatus } from '../domain/reversal.ts';
 import type { ReportedReversal } from '../store/top-ups/reversals.ts';
 import { isRefusal } from './errors.ts';
-import { PaymentMismatchError } from './verdict.ts';
+import {
+  PaymentMismatchError,
+  type Disputes,
+  type IntentFields,
+  type PaymentDispute,
+} from './verdict.ts';
 
 export type MadeRefund =
   | { readonly kind: 'made'; readonly reported: ReportedReversal }
@@ -89,6 +94,35 @@ export function reportOfWarning(warning: Stripe.Radar.EarlyFraudWarning): Report
   });
   if (grossMicros === 0) return [];
   return [{ kind: 'warning', processorId: id, grossMicros, status: isOpen ? 'open' : 'won' }];
+}
+
+/** The disputes that take or hold money of these payments. */
+export async function readDisputes(
+  stripe: Stripe,
+  payments: readonly IntentFields[],
+): Promise<Disputes> {
+  const disputes = new Map<string, PaymentDispute[]>();
+  for (const { id, latest_charge: charge } of payments) {
+    if (typeof charge !== 'object' || charge?.disputed !== true) continue;
+    const found: PaymentDispute[] = [];
+    const which = { payment_intent: id, limit: 100, expand: ['data.charge'] };
+    for await (const dispute of stripe.disputes.list(which))
+      found.push(...paymentDisputeOf(dispute));
+    disputes.set(id, found);
+  }
+  return disputes;
+}
+
+/**
+ * Its charge must be expanded. A dispute in another currency than its payment's counts as one of all of the payment.
+ * Empty: it takes nothing.
+ */
+export function paymentDisputeOf(dispute: Stripe.Dispute): PaymentDispute[] {
+  const status = statusOf(dispute);
+  if (status === 'won') return [];
+  const charge = expandedChargeOf(dispute);
+  const cents = dispute.currency === charge.currency ? dispute.amount : charge.amount;
+  return [{ status, cents }];
 }
 
 /** An inquiry (`warning_…`) moves no money, so it counts as won. */

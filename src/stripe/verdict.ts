@@ -5,6 +5,7 @@
 import type { Stripe } from 'stripe';
 import { wireId } from '../domain/ids.ts';
 import { asMicros, formatDollars, microsOfCents, type Micros } from '../domain/money.ts';
+import type { DisputeStatus } from '../domain/reversal.ts';
 import type { CardFailureCode, TopUpFailure } from '../domain/top-up.ts';
 import type { Verdict } from '../domain/verdict.ts';
 
@@ -174,6 +175,16 @@ function unlessReturned(intent: IntentFields | string | null, verdict: () => Ver
     return { kind: 'expired' };
   }
 }
+
+/** A dispute that takes or holds money of a payment. */
+export interface PaymentDispute {
+  readonly status: Exclude<DisputeStatus, 'won'>;
+  /** In cents of the payment's currency. */
+  readonly cents: number;
+}
+
+/** By payment intent. */
+export type Disputes = ReadonlyMap<string, readonly PaymentDispute[]>;
 
 /** The part of a payment that was not refunded. */
 export function keptCentsOf({ amount_received, latest_charge: charge }: IntentFields): number {

@@ -1,6 +1,7 @@
 /**
- * Differences from Stripe that an operator settled, because nothing is left to do about them. Exactly those amounts are
- * settled, so a difference that grows or shrinks shows again.
+ * Differences from Stripe that an operator settled, because nothing is left to do about them. Of each top-up and kind,
+ * the latest settlement counts, and exactly its amounts are settled: a difference that grows, shrinks or ends shows
+ * again, until it is settled with its new amounts.
  */
 import { Type, type Static } from 'typebox';
 import { DIFFERENCE_KINDS } from '../../domain/difference.ts';
@@ -20,37 +21,50 @@ const columns = sql.fragment`
   top_up_id as "topUpId", kind, processor_micros as "processorMicros", ledger_micros as "ledgerMicros"
 `;
 
+const LATEST = sql.fragment`
+  (
+    select distinct on (top_up_id, kind) * from farebox.settled_differences
+    order by top_up_id, kind, id desc
+  ) as latest
+`;
+
 /** The differences that are not settled. */
 export const OPEN_DIFFERENCES = sql.fragment`
   (
     select * from farebox.differences d
     where not exists (
-      select from farebox.settled_differences s
-      where (s.top_up_id, s.kind, s.processor_micros, s.ledger_micros)
+      select from ${LATEST}
+      where (latest.top_up_id, latest.kind, latest.processor_micros, latest.ledger_micros)
         = (d.top_up_id, d.kind, d.processor_micros, d.ledger_micros)
     )
   ) as differences
 `;
 
-/** Settles what is known to differ about a top-up. Returns it, or nothing if all of it was settled before. */
-export async function settleDifferences(
+/** Settles these amounts, also if reconciliation has recorded others since. */
+export async function settleDifference(
   database: Database,
-  topUpId: string,
+  { topUpId, kind, processorMicros, ledgerMicros }: Settled,
   reason: string,
-): Promise<readonly Settled[]> {
-  return database.any(sql.type(settledRow)`
+): Promise<void> {
+  await database.query(sql.typeAlias('nothing')`
     insert into farebox.settled_differences
       (id, top_up_id, account_id, kind, processor_micros, ledger_micros, reason)
-    select uuidv7(), d.top_up_id, t.account_id, d.kind, d.processor_micros, d.ledger_micros, ${reason}
-    from farebox.differences d left join farebox.top_ups t on t.id = d.top_up_id
-    where d.top_up_id = ${topUpId}
-    on conflict on constraint settled_differences_once do nothing
-    returning ${columns}
+    values (uuidv7(), ${topUpId}, (select account_id from farebox.top_ups where id = ${topUpId}), ${kind},
+      ${processorMicros}, ${ledgerMicros}, ${reason})
   `);
 }
 
+/** The latest settlements of all top-ups. */
 export async function listSettled(connection: Connection): Promise<readonly Settled[]> {
+  return connection.any(sql.type(settledRow)`select ${columns} from ${LATEST}`);
+}
+
+/** The latest settlements of one top-up. */
+export async function listSettledOf(
+  connection: Connection,
+  topUpId: string,
+): Promise<readonly Settled[]> {
   return connection.any(sql.type(settledRow)`
-    select ${columns} from farebox.settled_differences
+    select ${columns} from ${LATEST} where top_up_id = ${topUpId}
   `);
 }

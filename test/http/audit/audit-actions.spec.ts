@@ -21,7 +21,7 @@ const SETTINGS = { threshold: 5, amount: 10, ceiling: 20 };
 /** These need a device, a card or a bank, and are shown where those are. */
 const SHOWN_ELSEWHERE: Readonly<Record<string, string>> = {
   'card.chosen': 'test/http/top-ups/cards.slow.spec.ts',
-  'difference.settled': 'test/workflows/top-ups/payment-mismatch.spec.ts',
+  'difference.settled': 'test/workflows/top-ups/settled-differences.slow.spec.ts',
   'passkey.added': 'test/console/security.slow.spec.ts',
   'passkey.removed': 'test/console/security.slow.spec.ts',
   'warning.dismissed': 'test/workflows/top-ups/top-up-reversals.slow.spec.ts',

@@ -1,5 +1,5 @@
 /** The state of every part, what is stuck, what differs, and the last results of doctor and reconcile. */
-import { DIFFERENCES, paymentToOpen } from '../../../domain/difference.ts';
+import { differenceText, paymentToOpen } from '../../../domain/difference.ts';
 import { wireId } from '../../../domain/ids.ts';
 import { dollarsOf } from '../../../domain/money.ts';
 import { LISTED_MAX } from '../../../domain/operators.ts';
@@ -58,7 +58,7 @@ function wireDifference(
   return {
     topUpId: wireId('topUp', topUpId),
     kind,
-    text: DIFFERENCES[kind],
+    text: differenceText(kind, processorMicros, ledgerMicros),
     processor: dollarsOf(processorMicros),
     ledger: dollarsOf(ledgerMicros),
     since,
