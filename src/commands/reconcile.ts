@@ -59,7 +59,7 @@ export function register(command: Command): void {
     .addOption(
       new Option(
         '--settle <top-up>',
-        'list a difference of this top-up no more, until its amounts change; needs a --reason',
+        'stop listing a difference of this top-up until its amounts change; needs a --reason',
       ).conflicts('afterRestore'),
     )
     .addOption(

@@ -27,7 +27,7 @@ export const SETTLED_KINDS: ReadonlySet<DifferenceKind> = new Set([
 export function differenceText(kind: DifferenceKind, processor: number, ledger: number): string {
   const text = DIFFERENCES[kind];
   const isEnded = processor === ledger && SETTLED_KINDS.has(kind);
-  return isEnded ? `settled, but true no more: ${text}` : text;
+  return isEnded ? `settled, but no longer true: ${text}` : text;
 }
 
 /** The ids of the payments that were compared, for people: `pi_1 (credited), pi_2`. */

@@ -37,7 +37,7 @@ describe('a settled difference from Stripe', () => {
   });
   after(() => harness.close());
 
-  it('is listed no more, and is in the audit log', async () => {
+  it('is no longer listed, and is in the audit log', async () => {
     const { topUp } = await kept();
     await differs(topUp, 25);
     assert.match(await settle(topUp), /^Settled for tu_\w+: Stripe has a .*\(processor \$25/);
@@ -65,7 +65,7 @@ describe('a settled difference from Stripe', () => {
     await differs(topUp, undefined);
     await harness.stripe.refunds.create({ payment_intent: intent });
     await differs(topUp, 0);
-    assert.match(await settle(topUp), /: settled, but true no more: Stripe has a payment/);
+    assert.match(await settle(topUp), /: settled, but no longer true: Stripe has a payment/);
     await differs(topUp, undefined);
   });
 
