@@ -4,21 +4,20 @@ import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Farebox, type FareboxError, type LeaseOptions, type SettledCall } from '@farebox/client';
+import { type FareboxError, type LeaseOptions, type SettledCall } from '@farebox/client';
 import { Compile } from 'typebox/compile';
 import { Metadata } from '../../src/schemas/charges.ts';
 import { closeSettled } from '../support/lease-requests.ts';
 import { until } from '../support/stack.ts';
 import {
   EXPIRES_IN,
-  leaseScript,
+  leasesOfSuite,
   renewed,
   settledAll,
   taken,
-  type LeaseScript,
   type Settlement,
 } from './lease-script.ts';
-import { answer, droppedLine, refusal, ScriptedService } from './scripted-service.ts';
+import { answer, droppedLine, refusal } from './scripted-service.ts';
 
 /** The first renewal is asked for after 8.5 seconds, and as many are left for another attempt on a busy machine. */
 const SHORT_SECONDS = 20;
@@ -26,17 +25,12 @@ const SHORT_SECONDS = 20;
 describe('client: leases and faults', () => {
   let settled: SettledCall[];
   let folder: string;
-  let ends: (() => Promise<unknown>)[];
 
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'farebox-faults-'));
   });
   beforeEach(() => {
     settled = [];
-    ends = [];
-  });
-  afterEach(async () => {
-    for (const end of ends.toReversed()) await end();
   });
   after(() => rm(folder, { recursive: true, force: true }));
 
@@ -46,16 +40,7 @@ describe('client: leases and faults', () => {
     amount: 1,
     onSettled: (results) => settled.push(...results),
   };
-  const start = async (script: LeaseScript) => {
-    const service = await ScriptedService.start(leaseScript(script));
-    const settings = { secretKey: 'fare_sk_test_x', baseUrl: service.url, maxRetries: 0 };
-    ends.push(() => service.close());
-    return { service, farebox: new Farebox(settings) };
-  };
-  const ending = <T extends { close(options: object): Promise<unknown> }>(lease: T): T => {
-    ends.push(() => lease.close({ timeoutMs: 0 }));
-    return lease;
-  };
+  const { start, ending } = leasesOfSuite();
   const sequencesPaid = () => settled.map(({ sequence, paid }) => [sequence, paid]);
 
   it('release nothing while a batch of decided calls still waits for its answer', async () => {

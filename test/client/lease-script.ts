@@ -1,5 +1,6 @@
 /** A scripted service that has leases. Each kind of request is answered by its own part of the script. */
-import { answer, CHARGE, type Step } from './scripted-service.ts';
+import { Farebox, type FareboxOptions } from '@farebox/client';
+import { answer, CHARGE, ScriptedService, type Step } from './scripted-service.ts';
 
 export interface SentEntry {
   readonly sequence: number;
@@ -23,6 +24,26 @@ export interface LeaseScript {
 }
 
 export const EXPIRES_IN = 300;
+
+/** Services and clients of the suite that calls it. They are ended after each test, and so are leases that pass `ending`. */
+export function leasesOfSuite(settings: FareboxOptions = {}) {
+  const ends: (() => Promise<unknown>)[] = [];
+  afterEach(async () => {
+    for (const end of ends.splice(0).toReversed()) await end();
+  });
+  return {
+    start: async (script: LeaseScript) => {
+      const service = await ScriptedService.start(leaseScript(script));
+      ends.push(() => service.close());
+      const own = { secretKey: 'fare_sk_test_x', baseUrl: service.url, maxRetries: 0 };
+      return { service, farebox: new Farebox({ ...own, ...settings }) };
+    },
+    ending: <T extends { close(options: object): Promise<unknown> }>(lease: T): T => {
+      ends.push(() => lease.close({ timeoutMs: 0 }));
+      return lease;
+    },
+  };
+}
 
 export function leaseScript({ take, settle, renew }: LeaseScript): Step {
   const counts = { take: 0, settle: 0, renew: 0 };

@@ -1,23 +1,16 @@
 /** How a lease gets the next one, against a service with scripted answers: in time, and no more often than it helps. */
 import assert from 'node:assert/strict';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { Farebox, FareboxError, type Lease, type LeaseOptions } from '@farebox/client';
+import { FareboxError, type Lease, type LeaseOptions } from '@farebox/client';
 import { until } from '../support/stack.ts';
-import { EXPIRES_IN, leaseScript, taken, type LeaseScript } from './lease-script.ts';
-import { refusal, ScriptedService, silence, type Step } from './scripted-service.ts';
+import { EXPIRES_IN, leasesOfSuite, taken, type LeaseScript } from './lease-script.ts';
+import { refusal, silence, type Step } from './scripted-service.ts';
 
 /** The client stops using a lease three seconds before its end. */
 const SHORT_SECONDS = 6;
 
 describe('client: the supply of leases', () => {
-  let ends: (() => Promise<unknown>)[];
-
-  beforeEach(() => {
-    ends = [];
-  });
-  afterEach(async () => {
-    for (const end of ends.toReversed()) await end();
-  });
+  const { start, ending } = leasesOfSuite({ timeoutMs: 600_000 });
 
   const options: LeaseOptions & { journal?: undefined } = {
     apiKey: 'fare_ck_test_x',
@@ -25,12 +18,8 @@ describe('client: the supply of leases', () => {
     amount: 1,
   };
   const open = async (script: LeaseScript, changes: Partial<LeaseOptions> = {}) => {
-    const service = await ScriptedService.start(leaseScript(script));
-    ends.push(() => service.close());
-    const patience = { maxRetries: 0, timeoutMs: 600_000 };
-    const settings = { secretKey: 'fare_sk_test_x', baseUrl: service.url, ...patience };
-    const lease = await new Farebox(settings).lease({ ...options, ...changes, journal: undefined });
-    ends.push(() => lease.close({ timeoutMs: 0 }));
+    const { service, farebox } = await start(script);
+    const lease = ending(await farebox.lease({ ...options, ...changes, journal: undefined }));
     const paths = () => service.seen.map(({ path }) => path);
     return { lease, takes: () => paths().filter((path) => path === '/v1/leases').length };
   };

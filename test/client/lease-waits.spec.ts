@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { Farebox, type Lease, type LeaseOptions } from '@farebox/client';
 import { closeSettled } from '../support/lease-requests.ts';
 import { until } from '../support/stack.ts';
-import { leaseScript, renewed, settledAll, taken, type LeaseScript } from './lease-script.ts';
+import { leasesOfSuite, renewed, settledAll, taken, type LeaseScript } from './lease-script.ts';
 import { answer, refusal, ScriptedService, type Step } from './scripted-service.ts';
 
 /** The first renewal is asked for after 8.5 seconds, and as many are left for another attempt on a busy machine. */
@@ -15,14 +15,7 @@ const WAIT_SECONDS = 2;
 const WAIT_MS_MIN = WAIT_SECONDS * 1_000 - 20;
 
 describe('client: a lease that waits', () => {
-  let ends: (() => Promise<unknown>)[];
-
-  beforeEach(() => {
-    ends = [];
-  });
-  afterEach(async () => {
-    for (const end of ends.toReversed()) await end();
-  });
+  const { start, ending } = leasesOfSuite();
 
   const options: LeaseOptions & { journal?: undefined } = {
     apiKey: 'fare_ck_test_x',
@@ -31,12 +24,8 @@ describe('client: a lease that waits', () => {
     expiresIn: SHORT_SECONDS,
   };
   const open = async (script: LeaseScript) => {
-    const service = await ScriptedService.start(leaseScript(script));
-    ends.push(() => service.close());
-    const settings = { secretKey: 'fare_sk_test_x', baseUrl: service.url, maxRetries: 0 };
-    const lease = await new Farebox(settings).lease(options);
-    ends.push(() => lease.close({ timeoutMs: 0 }));
-    return lease;
+    const { farebox } = await start(script);
+    return ending(await farebox.lease(options));
   };
 
   it('asks for the next one once while it is refused and the current one covers all calls', async () => {
