@@ -1399,8 +1399,8 @@ create table console.mails (
   constraint mails_pkey primary key (id)
 );
 
--- Mails about a change to who has access to an account that no mail server has accepted yet. Deleted then, or
--- after three days.
+-- Mails that no mail server has accepted yet, about changes to who has access to an account. Deleted once
+-- accepted, or after three days.
 create table console.owed_mails (
   user_id uuid not null,
   kind text not null,

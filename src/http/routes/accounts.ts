@@ -1,4 +1,4 @@
-/** The rows of the table of routes for the account of a session: who is signed in, and its audit log. */
+/** The rows of the table of routes for the signed-in account: its session and its audit log. */
 import { AuditLogReply } from '../../schemas/audit-log.ts';
 import { SessionReply } from '../../schemas/keys.ts';
 import { PageQuery } from '../../schemas/shapes.ts';

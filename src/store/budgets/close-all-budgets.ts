@@ -19,7 +19,7 @@ const numberRow = row(Type.Object({ number: Type.Integer() }));
 
 /**
  * Returns how many it closed by themselves, without those below them. Budgets of single developers stay
- * (developer-budgets.ts), because a closed one would refuse its developer permanently. What was made in them ends:
+ * (developer-budgets.ts), because a closed one would refuse its developer permanently. It ends what was made in them:
  * the spend keys that somebody can hold, and the budgets below.
  */
 export async function closeAllBudgets(database: Database, consumer: ConsumerRef): Promise<number> {
@@ -41,7 +41,7 @@ async function inSteps(database: Database, consumer: ConsumerRef, step: Step): P
     });
     if (ended.length === 0) return count;
     count += ended.length;
-    // What is made meanwhile has a greater number.
+    // Anything that is created meanwhile gets a greater number.
     after = Math.max(...ended);
     await delay(REST_MS);
   }

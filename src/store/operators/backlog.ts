@@ -37,7 +37,7 @@ type TopUpCount = Static<typeof TopUpCount>;
 
 export interface Backlog {
   readonly waiting: readonly Waiting[];
-  /** What is late among it, and what could not be delivered. */
+  /** Top-ups, refunds and notices that are late. */
   readonly stuck: Waiting;
   /** Top-ups through Stripe, by state and age, zero included. */
   readonly topUps: readonly TopUpCount[];
