@@ -20,6 +20,7 @@ import { noteLog } from './failure-report.ts';
 import { endKeptPool } from './kept-pools.ts';
 import { noteSecretsOf } from './leaks.ts';
 import { choosePort } from './ports.ts';
+import { startSimulator, type Simulator } from './simulators.ts';
 import { DEFAULT_TASK_QUEUE } from '../../src/domain/task-queues.ts';
 import { scheduleIdOf } from '../../src/temporal/schedules.ts';
 import { ensureSearchAttributes } from '../../src/temporal/search-attributes.ts';
@@ -41,17 +42,6 @@ export interface ServerProcess extends Server {
   /** Resolves when it has ended, with how it ended. */
   readonly exited: Promise<string>;
   kill(signal: NodeJS.Signals): void;
-}
-
-export interface Simulator extends Pick<Server, 'url' | 'stop'> {
-  /** Farebox's settings for it. */
-  readonly env: Readonly<
-    Record<'STRIPE_API_BASE' | 'STRIPE_SECRET_KEY' | 'STRIPE_WEBHOOK_SECRET', string>
-  >;
-  /** The file with all of its state. */
-  readonly database: string;
-  /** The token that its controls require. */
-  readonly token: string;
 }
 
 export interface TestDatabase {
@@ -77,13 +67,12 @@ export interface StackOptions {
   readonly workerEnv?: Environment;
 }
 
-const ROOT = join(import.meta.dirname, '../..');
 const run = promisify(execFile);
 /** `npm run test:program`: every API and worker is the program that the image runs. */
 const AS_PROCESSES = process.env['TEST_AS_PROCESSES'] === 'true';
 
 /** A variable that the global set-up left in the environment. */
-function given(name: string): string {
+export function given(name: string): string {
   const value = process.env[name];
   if (!value) throw new Error(`${name} is not set: mocha loads test/support/setup.ts first`);
   return value;
@@ -94,7 +83,7 @@ export function ourProgram(): string {
   return given('TEST_PROGRAM');
 }
 
-function unique(): string {
+export function unique(): string {
   return randomBytes(6).toString('hex');
 }
 
@@ -347,68 +336,6 @@ async function addressed(env: Environment): Promise<{ url: string; env: Environm
   return { url, env: { ...env, PORT: String(port), BASE_URL: env['BASE_URL'] ?? url } };
 }
 
-interface SimulatorOptions {
-  /** The api's future port, where its webhooks go. */
-  readonly apiPort?: number;
-  /** Continues with the data of this one. */
-  readonly earlier?: Simulator;
-}
-
-/** In this process, as startApi. */
-export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
-  const { database, ...settings } = await simulatorSettings(options);
-  const { env, token } = settings;
-  noteSecretsOf(env);
-  const { runSimulator } = await import('../../simulator/run-simulator.ts');
-  const running = await runSimulator({
-    database,
-    token,
-    port: settings.port,
-    secretKey: env.STRIPE_SECRET_KEY,
-    webhookUrl: settings.webhookUrl,
-    webhookSecret: env.STRIPE_WEBHOOK_SECRET,
-    settleAfterSeconds: SETTLE_SECONDS,
-    tickMs: 1_000,
-  });
-  let stopped: Promise<void> | undefined;
-  return { url: running.url, env, database, token, stop: () => (stopped ??= running.stop()) };
-}
-
-/** The same, in a process of its own, which a test may kill. */
-export async function startSimulatorProcess(
-  options: SimulatorOptions = {},
-): Promise<Simulator & ServerProcess> {
-  const { port, database, env, token, webhookUrl } = await simulatorSettings(options);
-  const child = await startOurs('simulator', [join(ROOT, 'simulator/main.ts')], {
-    SIMULATOR_PORT: String(port),
-    SIMULATOR_DB: database,
-    SIMULATOR_SECRET_KEY: env.STRIPE_SECRET_KEY,
-    SIMULATOR_WEBHOOK_URL: webhookUrl,
-    SIMULATOR_WEBHOOK_SECRET: env.STRIPE_WEBHOOK_SECRET,
-    SIMULATOR_TOKEN: token,
-    SIMULATOR_SETTLE_SECONDS: String(SETTLE_SECONDS),
-  });
-  return { ...child, url: env.STRIPE_API_BASE, env, database, token };
-}
-
-/** Bank debits are settled by the tests, never by the clock. */
-const SETTLE_SECONDS = 86_400;
-
-async function simulatorSettings({ apiPort = 9, earlier }: SimulatorOptions) {
-  const port = earlier ? Number(new URL(earlier.url).port) : await choosePort();
-  return {
-    port,
-    database: earlier?.database ?? join(given('TEST_DATA_FOLDER'), `simulator-${unique()}.db`),
-    env: earlier?.env ?? {
-      STRIPE_API_BASE: `http://127.0.0.1:${port}`,
-      STRIPE_SECRET_KEY: `sk_test_${unique()}`,
-      STRIPE_WEBHOOK_SECRET: `whsec_${unique()}`,
-    },
-    token: earlier?.token ?? unique(),
-    webhookUrl: `http://127.0.0.1:${apiPort}/webhooks/stripe`,
-  };
-}
-
 /**
  * The only variables that our processes get from the run. The compile cache halves the time of a start. No
  * module is behind a link, and a start that does not look for links takes a seventh less CPU time.
@@ -447,7 +374,7 @@ function newLog(name: string): string {
   return file;
 }
 
-async function startOurs(
+export async function startOurs(
   name: string,
   args: readonly string[],
   env: Environment,
