@@ -61,8 +61,8 @@ export const BALANCE_CHECKS = {
   // A repeat with the key is answered as done. Not every adjustment has a record, and none names its movement, so
   // movements that are alike are counted.
   'every adjustment that is recorded was made': sql.fragment`
-    select 'consumer ' || r.consumer_id, r.amount_micros || ' (' || r.reason || '): recorded by ' || r.records || ', made '
-      || coalesce(m.movements, 0) || ' times'
+    select 'consumer ' || r.consumer_id, r.amount_micros || ' (' || r.reason || '): recorded by ' || r.records || ', movements '
+      || coalesce(m.movements, 0)
     from (
       select ledger, consumer_id, amount_micros, reason, count(*) as recorded, string_agg(record, ', ') as records
       from (
