@@ -153,9 +153,14 @@ describe('farebox start', () => {
     assert.equal(existsSync(join(folder, 'other')), false);
   });
 
+  let beside: Launched;
+
   it('refuses one of two starts at once on the same port', async () => {
+    const locked = join(folder, 'locked');
+    await mkdir(locked, { mode: 0o700 });
+    await chmod(locked, 0o700);
     const port = await choosePort();
-    const both = ['one', 'two'].map((name) => launch({ dataDir: join(folder, name), port }));
+    const both = ['one', 'two'].map((name) => launch({ dataDir: join(locked, name), port }));
     const ended: Launched[] = [];
     for (const start of both) void start.exited.then(() => ended.push(start));
     const ready = () => both.filter((start) => start.output().includes('Farebox ready'));
@@ -164,8 +169,14 @@ describe('farebox start', () => {
     const [refused] = ended;
     assert.match(refused?.output() ?? '', new RegExp(`port ${port} is taken.*--port`));
     assert.equal(existsSync(refused?.dataDir ?? ''), false);
-    for (const start of ready()) start.process.kill('SIGTERM');
-    await Promise.all(both.map(({ exited }) => exited));
+    beside = ready()[0] ?? assert.fail();
+  });
+
+  it('runs beside another one, also in a folder that only its owner may enter', async () => {
+    assert.equal(await balanceOf(beside), 10);
+    assert.equal(await balanceOf(running), 9.95);
+    beside.process.kill('SIGTERM');
+    assert.equal(await beside.exited, 0);
   });
 
   it('stops the parts for maintenance when the port of the simulator is taken, and says so in a line', async () => {
@@ -192,17 +203,6 @@ describe('farebox start', () => {
     assert.equal(await half.exited, 1);
     assert.match(half.output(), /STRIPE_WEBHOOK_SECRET must be set too/);
     assert.equal(existsSync(join(folder, 'half')), false);
-  });
-
-  it('runs beside another one, also in a folder that only its owner may enter', async () => {
-    const locked = join(folder, 'locked');
-    await mkdir(locked, { mode: 0o700 });
-    await chmod(locked, 0o700);
-    const beside = await launchReady({ dataDir: join(locked, 'data'), port: await choosePort() });
-    assert.equal(await balanceOf(beside), 10);
-    assert.equal(await balanceOf(running), 9.95);
-    beside.process.kill('SIGTERM');
-    assert.equal(await beside.exited, 0);
   });
 
   it('restarts PostgreSQL when it is killed', async () => {
