@@ -245,22 +245,7 @@ describe('farebox start', () => {
     assert.equal(await maintained.exited, 0);
   });
 
-  it('names the account of its keys, if an earlier start was killed before it stored those of the first', async () => {
-    running.process.kill('SIGTERM');
-    await running.exited;
-    await rm(join(place.dataDir, 'first-account.json'));
-    running = await launchReady(place);
-    const [, email = ''] = /The first account, (\S+), was given/.exec(running.output()) ?? [];
-    assert.match(email, /^you\+\d+@example\.com$/);
-    assert.equal(await balanceOf(running), 10);
-    const kept = await readFile(join(place.dataDir, 'first-account.json'), 'utf8');
-    const { consumerId } = JSON.parse(kept) as { consumerId: string };
-    assert.ok((await run('account', 'show', consumerId, place)).includes(email));
-  });
-
   it('creates another first account, and says so, if the database does not have the one of its keys', async () => {
-    running.process.kill('SIGTERM');
-    await running.exited;
     await rm(join(place.dataDir, 'postgres'), { recursive: true });
     running = await launchReady(place);
     assert.match(running.output(), /not in the database.*creates another one/);
