@@ -3,7 +3,7 @@ import { Random, SEED } from '../support/random.ts';
 import { openTopUpHarness, type TopUpHarness } from '../support/top-up-harness.ts';
 import { allOrders, live, type Order } from './life-cycles.ts';
 
-/** Of each life: with the events after the facts and while they happen, one of them never and one twice. */
+/** Four orders of each life: everything has happened before the first event, or not; one event comes never or twice. */
 const KINDS = [true, false].flatMap((isOver) => [0, 2].map((times) => ({ isOver, times })));
 
 describe('the events of a top-up', () => {
