@@ -386,7 +386,7 @@ function inherited(): Environment {
   };
 }
 
-async function startHere(
+export async function startHere(
   name: 'api' | 'worker',
   env: Environment,
   run: (config: Config, log: Logger) => Promise<{ stop(): Promise<void> }>,
@@ -449,7 +449,7 @@ export function startProcesses(options: StackOptions = {}): Promise<Stack<Server
 
 export type Start<S> = (options: { readonly env: Environment }) => Promise<S>;
 
-async function startStackOf<A extends Server, W extends Server>(
+export async function startStackOf<A extends Server, W extends Server>(
   start: { readonly startApi: Start<A>; readonly startWorker: Start<W> },
   options: StackOptions,
 ): Promise<Stack<A, W>> {
