@@ -19,14 +19,14 @@ import { startApiProcess, until, type ServerProcess } from '../support/stack.ts'
 import { NewKeyReply } from '../../src/schemas/keys.ts';
 import { BudgetTraffic, type Spender } from './budget-traffic.ts';
 
-const SPENDS = Number(process.env['BUDGET_SPENDS'] ?? 25_000);
+const SPENDS = Number(process.env['BUDGET_SPENDS'] ?? 100_000);
 const PROCESSES = 3;
 /** In a long run more, as few accounts that each reach a limit in every batch decide their charges one by one. */
 const CONSUMERS = SPENDS < 20_000 ? 3 : 16;
 const CALLERS = 12;
 const NODES = 14;
 /** Spends of one request. In a long run most of the time should go into deciding them, not into requests. */
-const BATCH = Math.min(Math.max(50, Math.ceil(SPENDS / 200)), 500);
+const BATCH = Math.min(Math.max(50, Math.ceil(SPENDS / 400)), 500);
 /** How often in one run; in a long one, every so many spends. */
 const KILLS = Math.min(Math.max(3, Math.ceil(SPENDS / 50_000)), 60);
 const CHANGES = KILLS * 8;
