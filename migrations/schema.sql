@@ -503,6 +503,7 @@ create table farebox.consents (
   constraint consents_given_by_known check (given_by = any (array['owner', 'operator'])),
   constraint consents_owner_agrees_to_terms check (given_by = 'operator' or ceiling_micros is null or terms_version is not null and terms is not null)
 );
+create trigger consents_append_only before delete or update or truncate on farebox.consents for each statement execute function farebox.refuse_change();
 
 -- Balance = credited - spent - held. Only the key may be indexed: charges rely on in-place (HOT) updates.
 create table farebox.consumers (

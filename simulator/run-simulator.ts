@@ -20,7 +20,7 @@ export interface SimulatorSettings {
   readonly secretKey: string;
   readonly webhookUrl: string;
   readonly webhookSecret: string;
-  /** Of the controls. */
+  /** What the controls require. */
   readonly token: string;
   /** How long a bank debit takes. */
   readonly settleAfterSeconds: number;

@@ -6,3 +6,7 @@ end $$;
 
 create or replace trigger audit_entries_append_only before update or delete or truncate on farebox.audit_entries
   for each statement execute function farebox.refuse_change();
+
+-- The terms that a cardholder accepted are nowhere else.
+create or replace trigger consents_append_only before update or delete or truncate on farebox.consents
+  for each statement execute function farebox.refuse_change();

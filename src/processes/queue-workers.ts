@@ -56,19 +56,26 @@ export interface QueueWorkerDeps
   extends ActivityDeps, Required<Pick<WorkerOptions, 'connection' | 'workflowBundle'>> {
   readonly tracing: Tracing | undefined;
   readonly buildId: string;
+  readonly agentCalls: AgentCalls;
   /** Sends the mails about disabled webhook endpoints that are owed. */
   readonly mailOwnersOfEndpoints: () => Promise<void>;
 }
 
-/** The most concurrent calls to agents. Each may be slow and hold an answer of 1 MB in memory. */
-const AGENT_CALLS_MAX = 200;
-/**
- * How many of these stay free for other accounts than those whose last call hung. A few hundred of those
- * could take them all.
- */
-const AGENT_CALLS_RESERVED = 50;
-/** The most concurrent calls beyond the shares of their accounts. These wait for one another. */
-const BUSY_AGENT_CALLS_MAX = 100;
+/** How many calls to agents one worker process makes at once. */
+export interface AgentCalls {
+  /** Within the shares of their accounts. Each may be slow and hold an answer of 1 MB in memory. */
+  readonly max: number;
+  /**
+   * How many of these stay free for other accounts than those whose last call hung. A few hundred of those
+   * could take them all.
+   */
+  readonly reserved: number;
+  /** Beyond the shares of their accounts. These wait for one another. */
+  readonly busyMax: number;
+}
+
+/** The usual numbers. A test gives others, because hundreds of calls take much CPU time. */
+export const AGENT_CALLS = { max: 200, reserved: 50, busyMax: 100 } as const;
 /** The most webhook endpoints that one worker sends to at once. Each may be slow. */
 const WEBHOOK_ENDPOINTS_MAX = 200;
 /** How many of these stay free for other accounts than those whose last sending hung. */
@@ -81,7 +88,7 @@ const STICKY_TIMEOUT = '2s';
 const SHUTDOWN_GRACE = '10s';
 
 export async function createQueueWorkers(deps: QueueWorkerDeps): Promise<Worker[]> {
-  const { config, database } = deps;
+  const { config, database, agentCalls } = deps;
   const { taskQueue } = config.temporal;
   const options = optionsOfAll(deps);
   const stripeActivities = createStripeActivities(deps);
@@ -92,7 +99,7 @@ export async function createQueueWorkers(deps: QueueWorkerDeps): Promise<Worker[
       database,
       allowPrivate: config.allowPrivateEndpoints,
       timeoutMs: config.agentTimeoutMs,
-      places: new SharedPlaces(AGENT_CALLS_MAX, AGENT_CALLS_RESERVED),
+      places: new SharedPlaces(agentCalls.max, agentCalls.reserved),
     }),
     shutdownGraceTime: config.agentGraceMs,
   };
@@ -114,12 +121,12 @@ export async function createQueueWorkers(deps: QueueWorkerDeps): Promise<Worker[
     Worker.create({
       ...toAgents,
       taskQueue: agentTaskQueue(taskQueue),
-      maxConcurrentActivityTaskExecutions: AGENT_CALLS_MAX,
+      maxConcurrentActivityTaskExecutions: agentCalls.max,
     }),
     Worker.create({
       ...toAgents,
       taskQueue: busyAgentTaskQueue(taskQueue),
-      maxConcurrentActivityTaskExecutions: BUSY_AGENT_CALLS_MAX,
+      maxConcurrentActivityTaskExecutions: agentCalls.busyMax,
     }),
     Worker.create({
       ...options,

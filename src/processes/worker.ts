@@ -36,7 +36,7 @@ import { workflowBuildId, workflowBundle } from '../temporal/workflow-bundle.ts'
 import { startTracing } from '../tracing/start-tracing.ts';
 import { checkStart } from './check-start.ts';
 import { startPatience } from './patience.ts';
-import { createQueueWorkers } from './queue-workers.ts';
+import { AGENT_CALLS, createQueueWorkers, type AgentCalls } from './queue-workers.ts';
 
 export interface RunningWorker {
   /** Rejects if the worker ends by itself. It cannot continue then, and its process should be restarted. */
@@ -61,6 +61,7 @@ export async function runWorker(
   config: Config,
   log: Logger,
   signal?: AbortSignal,
+  agentCalls: AgentCalls = AGENT_CALLS,
 ): Promise<RunningWorker> {
   const patiently = startPatience(log, signal && { signal });
   await patiently(() => checkStart(config, log));
@@ -114,6 +115,7 @@ export async function runWorker(
     tracing,
     connection,
     buildId,
+    agentCalls,
     workflowBundle: bundle,
     mailOwnersOfEndpoints: mailsOfEndpoints.sendOverdue,
   });

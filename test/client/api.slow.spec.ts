@@ -1,15 +1,10 @@
 /** The client against the real API: its promises must hold for the actual service. */
 import assert from 'node:assert/strict';
 import { Farebox, FareboxError, usd, type Charge } from '@farebox/client';
-import {
-  startApiProcess,
-  startProcesses,
-  until,
-  type ServerProcess,
-  type Stack,
-} from '../support/stack.ts';
 import { createAccount, type TestAccount } from '../support/accounts.ts';
+import { startTestApiProcesses, type TestApi } from '../support/api.ts';
 import { read } from '../support/http.ts';
+import { startApiProcess, until, type ServerProcess } from '../support/stack.ts';
 
 interface Usage {
   readonly charges: { id: string; receipt: string; amount: number }[];
@@ -19,25 +14,31 @@ interface Usage {
 const PATIENT_MS = 60_000;
 
 describe('client: against the API', () => {
-  let stack: Stack<ServerProcess>;
+  let api: TestApi<ServerProcess>;
+  /** At the same address, also after a restart. */
+  let running: ServerProcess;
   let account: TestAccount;
   let farebox: Farebox;
 
   before(async () => {
-    stack = await startProcesses();
-    account = await createAccount(stack.env, 100);
+    api = await startTestApiProcesses();
+    running = api;
+    account = await createAccount(api.env, 100);
     const { developerKey: secretKey } = account;
-    farebox = new Farebox({ secretKey, baseUrl: stack.api.url, timeoutMs: PATIENT_MS });
+    farebox = new Farebox({ secretKey, baseUrl: api.url, timeoutMs: PATIENT_MS });
   });
-  after(() => stack?.stop());
+  after(async () => {
+    await running?.stop();
+    await api?.stop();
+  });
 
   const balance = async () => {
-    const url = `${stack.api.url}/v1/balance`;
+    const url = `${api.url}/v1/balance`;
     return (await read<{ balance: number }>(url, account.consumerKey)).balance;
   };
 
   const chargeWith = (secretKey: string, apiKey: string) =>
-    new Farebox({ secretKey, baseUrl: stack.api.url, timeoutMs: PATIENT_MS }).charge({
+    new Farebox({ secretKey, baseUrl: api.url, timeoutMs: PATIENT_MS }).charge({
       apiKey,
       tool: 'x',
       amount: 1,
@@ -51,7 +52,7 @@ describe('client: against the API', () => {
     assert.partialDeepStrictEqual(charge, { amount: 0.5, consumerId, developerId });
     assert.equal(charge.balance, before - 0.5);
     assert.equal(await balance(), charge.balance);
-    const usage = await read<Usage>(`${stack.api.url}/v1/usage`, apiKey);
+    const usage = await read<Usage>(`${api.url}/v1/usage`, apiKey);
     assert.equal(usage.charges.find(({ id }) => id === charge.id)?.receipt, charge.receipt);
     assert.equal(new Date(charge.createdAt).toISOString(), charge.createdAt);
   });
@@ -98,7 +99,7 @@ describe('client: against the API', () => {
       assert.equal(error.balance, has);
       assert.equal(error.required, 1_000);
       assert.equal(error.shortfall, 1_000 - has);
-      assert.ok(error.topUpUrl?.startsWith(stack.api.url));
+      assert.ok(error.topUpUrl?.startsWith(api.url));
       assert.ok(error.requestId && error.docUrl);
       return true;
     });
@@ -138,7 +139,7 @@ describe('client: against the API', () => {
   });
 
   it('charges the registered price when no amount is given', async () => {
-    const response = await fetch(`${stack.api.url}/v1/tools`, {
+    const response = await fetch(`${api.url}/v1/tools`, {
       method: 'POST',
       headers: {
         authorization: `Bearer ${account.developerKey}`,
@@ -152,21 +153,11 @@ describe('client: against the API', () => {
   });
 
   it('takes the money of each call once while the API is killed and started again', async () => {
-    const api = { current: await startApiProcess({ env: { ...stack.env, PORT: undefined } }) };
-    try {
-      await chargeThroughKills(api);
-    } finally {
-      await api.current.stop();
-    }
-  });
-
-  async function chargeThroughKills(api: { current: ServerProcess }): Promise<void> {
-    const { port } = new URL(api.current.url);
-    const spender = await createAccount(stack.env, 50);
+    const spender = await createAccount(api.env, 50);
     const { developerKey: secretKey, consumerKey: apiKey } = spender;
     const patient = new Farebox({
       secretKey,
-      baseUrl: api.current.url,
+      baseUrl: api.url,
       timeoutMs: 3_000,
       maxRetries: 1_000,
       coalesce: false,
@@ -180,25 +171,25 @@ describe('client: against the API', () => {
     const all = Promise.all(callers);
     for (const mark of [50, 400]) {
       await Promise.race([all, until(() => charges.length >= mark, { intervalMs: 1 })]);
-      api.current.kill('SIGKILL');
-      await api.current.exited;
+      running.kill('SIGKILL');
+      await running.exited;
       assert.ok(charges.length < 1_000, 'the kill came when all was done');
-      api.current = await startApiProcess({ env: { ...stack.env, PORT: port } });
+      running = await startApiProcess({ env: { ...api.env, PORT: new URL(api.url).port } });
     }
     await all;
     assert.equal(new Set(charges.map(({ id }) => id)).size, 1_000);
-    const left = await read<{ balance: number }>(`${api.current.url}/v1/balance`, apiKey);
+    const left = await read<{ balance: number }>(`${api.url}/v1/balance`, apiKey);
     assert.equal(left.balance, 40);
-  }
+  });
 
   it('finds out by the same key what happened to a charge whose answer was lost', async () => {
-    const { consumerKey: apiKey, developerKey: secretKey } = await createAccount(stack.env, 10);
-    const options = { secretKey, baseUrl: stack.api.url };
+    const { consumerKey: apiKey, developerKey: secretKey } = await createAccount(api.env, 10);
+    const options = { secretKey, baseUrl: api.url };
     const hasty = new Farebox({ ...options, timeoutMs: 200, maxRetries: 1 });
     const request = { apiKey, tool: 'search', amount: 4 };
-    stack.api.kill('SIGSTOP');
+    running.kill('SIGSTOP');
     const error: unknown = await hasty.charge(request).catch((error: unknown) => error);
-    stack.api.kill('SIGCONT');
+    running.kill('SIGCONT');
     assert.ok(FareboxError.isInstance(error));
     assert.equal(error.code, 'service_unavailable');
     assert.equal(error.outcome, 'unknown');

@@ -1,16 +1,11 @@
 /** Coalesced charges against the real API: few requests, and books that are exact under every failure. */
 import assert from 'node:assert/strict';
 import { Farebox, FareboxError, type Charge } from '@farebox/client';
-import {
-  farebox as command,
-  startApiProcess,
-  startStack,
-  until,
-  type ServerProcess,
-  type Stack,
-} from '../support/stack.ts';
 import { createAccount, type TestAccount } from '../support/accounts.ts';
+import { startTestApi, type TestApi } from '../support/api.ts';
+import { proveBooks } from '../support/books.ts';
 import { read } from '../support/http.ts';
+import { startApiProcess, until, type ServerProcess } from '../support/stack.ts';
 import { CountingProxy } from './counting-proxy.ts';
 
 const CONCURRENT = 256;
@@ -22,19 +17,19 @@ function chargeAll(farebox: Farebox, account: TestAccount, amount: number) {
 }
 
 describe('client: concurrent charges against the API', () => {
-  let stack: Stack;
+  let api: TestApi;
 
   before(async () => {
-    stack = await startStack();
+    api = await startTestApi();
   });
-  after(() => stack?.stop());
+  after(() => api?.stop());
 
-  const balanceOf = async (account: TestAccount, api = stack.api) =>
-    (await read<{ balance: number }>(`${api.url}/v1/balance`, account.consumerKey)).balance;
+  const balanceOf = async (account: TestAccount, server: Pick<TestApi, 'url'> = api) =>
+    (await read<{ balance: number }>(`${server.url}/v1/balance`, account.consumerKey)).balance;
 
   it('take the money of each once, in few requests', async () => {
-    await using proxy = await CountingProxy.start(stack.api.url);
-    const account = await createAccount(stack.env, 100);
+    await using proxy = await CountingProxy.start(api.url);
+    const account = await createAccount(api.env, 100);
     // A busy machine does not take longer, so no request is repeated.
     const farebox = new Farebox({
       secretKey: account.developerKey,
@@ -54,10 +49,10 @@ describe('client: concurrent charges against the API', () => {
   });
 
   it('refuse only those that the balance does not cover', async () => {
-    const account = await createAccount(stack.env, 10);
+    const account = await createAccount(api.env, 10);
     const farebox = new Farebox({
       secretKey: account.developerKey,
-      baseUrl: stack.api.url,
+      baseUrl: api.url,
       timeoutMs: 60_000,
     });
     const settled = await Promise.allSettled(chargeAll(farebox, account, 0.1));
@@ -73,8 +68,8 @@ describe('client: concurrent charges against the API', () => {
   });
 
   it('are the same charges as those sent one by one', async () => {
-    const account = await createAccount(stack.env, 10);
-    const options = { secretKey: account.developerKey, baseUrl: stack.api.url };
+    const account = await createAccount(api.env, 10);
+    const options = { secretKey: account.developerKey, baseUrl: api.url };
     const requests = ['a', 'b c', 'd,e'].map((idempotencyKey) => ({
       apiKey: account.consumerKey,
       tool: 'search',
@@ -94,17 +89,17 @@ describe('client: concurrent charges against the API', () => {
   });
 
   it('take the money of each once while the API is killed and started again', async () => {
-    const api = { current: await startApiProcess({ env: { ...stack.env, PORT: undefined } }) };
+    const victim = { current: await startApiProcess({ env: api.env }) };
     try {
-      await chargeThroughKills(api);
+      await chargeThroughKills(victim);
     } finally {
-      await api.current.stop();
+      await victim.current.stop();
     }
   });
 
-  async function chargeThroughKills(api: { current: ServerProcess }): Promise<void> {
-    const { url } = api.current;
-    const account = await createAccount(stack.env, 100);
+  async function chargeThroughKills(victim: { current: ServerProcess }): Promise<void> {
+    const { url } = victim.current;
+    const account = await createAccount(api.env, 100);
     const farebox = new Farebox({
       secretKey: account.developerKey,
       baseUrl: url,
@@ -122,14 +117,14 @@ describe('client: concurrent charges against the API', () => {
     const total = CONCURRENT * 20;
     for (const mark of [total / 10, total / 2]) {
       await Promise.race([all, until(() => charges.length >= mark, { intervalMs: 1 })]);
-      api.current.kill('SIGKILL');
-      await api.current.exited;
+      victim.current.kill('SIGKILL');
+      await victim.current.exited;
       assert.ok(charges.length < total, 'the kill came when all was done');
-      api.current = await startApiProcess({ env: { ...stack.env, PORT: new URL(url).port } });
+      victim.current = await startApiProcess({ env: { ...api.env, PORT: new URL(url).port } });
     }
     await all;
     assert.equal(new Set(charges.map(({ id }) => id)).size, total);
-    assert.equal(await balanceOf(account, api.current), 48.8);
-    await command(['doctor'], { env: stack.env });
+    assert.equal(await balanceOf(account, victim.current), 48.8);
+    await proveBooks(api.env, { processor: false });
   }
 });

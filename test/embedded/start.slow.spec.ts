@@ -153,9 +153,14 @@ describe('farebox start', () => {
     assert.equal(existsSync(join(folder, 'other')), false);
   });
 
+  let beside: Launched;
+
   it('refuses one of two starts at once on the same port', async () => {
+    const locked = join(folder, 'locked');
+    await mkdir(locked, { mode: 0o700 });
+    await chmod(locked, 0o700);
     const port = await choosePort();
-    const both = ['one', 'two'].map((name) => launch({ dataDir: join(folder, name), port }));
+    const both = ['one', 'two'].map((name) => launch({ dataDir: join(locked, name), port }));
     const ended: Launched[] = [];
     for (const start of both) void start.exited.then(() => ended.push(start));
     const ready = () => both.filter((start) => start.output().includes('Farebox ready'));
@@ -164,8 +169,14 @@ describe('farebox start', () => {
     const [refused] = ended;
     assert.match(refused?.output() ?? '', new RegExp(`port ${port} is taken.*--port`));
     assert.equal(existsSync(refused?.dataDir ?? ''), false);
-    for (const start of ready()) start.process.kill('SIGTERM');
-    await Promise.all(both.map(({ exited }) => exited));
+    beside = ready()[0] ?? assert.fail();
+  });
+
+  it('runs beside another one, also in a folder that only its owner may enter', async () => {
+    assert.equal(await balanceOf(beside), 10);
+    assert.equal(await balanceOf(running), 9.95);
+    beside.process.kill('SIGTERM');
+    assert.equal(await beside.exited, 0);
   });
 
   it('stops the parts for maintenance when the port of the simulator is taken, and says so in a line', async () => {
@@ -192,17 +203,6 @@ describe('farebox start', () => {
     assert.equal(await half.exited, 1);
     assert.match(half.output(), /STRIPE_WEBHOOK_SECRET must be set too/);
     assert.equal(existsSync(join(folder, 'half')), false);
-  });
-
-  it('runs beside another one, also in a folder that only its owner may enter', async () => {
-    const locked = join(folder, 'locked');
-    await mkdir(locked, { mode: 0o700 });
-    await chmod(locked, 0o700);
-    const beside = await launchReady({ dataDir: join(locked, 'data'), port: await choosePort() });
-    assert.equal(await balanceOf(beside), 10);
-    assert.equal(await balanceOf(running), 9.95);
-    beside.process.kill('SIGTERM');
-    assert.equal(await beside.exited, 0);
   });
 
   it('restarts PostgreSQL when it is killed', async () => {
@@ -245,22 +245,7 @@ describe('farebox start', () => {
     assert.equal(await maintained.exited, 0);
   });
 
-  it('names the account of its keys, if an earlier start was killed before it stored those of the first', async () => {
-    running.process.kill('SIGTERM');
-    await running.exited;
-    await rm(join(place.dataDir, 'first-account.json'));
-    running = await launchReady(place);
-    const [, email = ''] = /The first account, (\S+), was given/.exec(running.output()) ?? [];
-    assert.match(email, /^you\+\d+@example\.com$/);
-    assert.equal(await balanceOf(running), 10);
-    const kept = await readFile(join(place.dataDir, 'first-account.json'), 'utf8');
-    const { consumerId } = JSON.parse(kept) as { consumerId: string };
-    assert.ok((await run('account', 'show', consumerId, place)).includes(email));
-  });
-
   it('creates another first account, and says so, if the database does not have the one of its keys', async () => {
-    running.process.kill('SIGTERM');
-    await running.exited;
     await rm(join(place.dataDir, 'postgres'), { recursive: true });
     running = await launchReady(place);
     assert.match(running.output(), /not in the database.*creates another one/);

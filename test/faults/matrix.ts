@@ -12,10 +12,10 @@ import { createAccount, type TestAccount } from '../support/accounts.ts';
 import { proveBooks } from '../support/books.ts';
 import { call } from '../support/http.ts';
 import { balanceOf, control, pay, topUpsOf } from '../support/payments.ts';
-import { startSimulatorProcess } from '../support/simulators.ts';
 import {
   farebox,
   startApiProcess,
+  startSimulatorProcess,
   startWorkerProcess,
   testEnvironment,
   until,

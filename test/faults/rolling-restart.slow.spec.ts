@@ -1,6 +1,7 @@
 /**
- * Two API processes and two workers are restarted one after the other, as a deployment does. Clients that retry see no
- * failure, and nothing is lost. test/migrations/previous-release.slow.spec.ts does the same between two releases.
+ * An API process and a worker are replaced one after the other, as a deployment does: a new process starts beside the
+ * old one, which then stops. Clients that retry see no failure, and nothing is lost.
+ * test/migrations/previous-release.slow.spec.ts does the same between two releases.
  */
 import assert from 'node:assert/strict';
 import { createTestAccounts } from '../support/accounts.ts';
@@ -25,7 +26,7 @@ describe('a rolling restart', () => {
   const more: ServerProcess[] = [];
 
   before(async () => {
-    // Both API processes listen on one port; the kernel spreads the connections.
+    // The old and the new API process listen on one port; the kernel spreads the connections.
     stack = await startProcesses({ env: { SHARE_PORT: 'true' } });
   });
   after(async () => {
@@ -33,25 +34,21 @@ describe('a rolling restart', () => {
     await stack?.stop();
   });
 
-  it('of two API processes and two workers shows clients that retry no failure, and loses nothing', async () => {
+  it('of the API and the worker shows clients that retry no failure, and loses nothing', async () => {
     const { env, api } = stack;
     const [charger, payer] = await createTestAccounts(stack.database.url, 2, BALANCE);
     assert.ok(charger && payer);
-    more.push(await startApiProcess({ env }), await startWorkerProcess({ env }));
-    const parts = [
-      { start: startApiProcess, running: [api, more[0] as ServerProcess] },
-      { start: startWorkerProcess, running: [stack.worker, more[1] as ServerProcess] },
-    ];
     const load = startLoad(api, charger, payer);
     try {
-      for (const { start, running } of parts) {
-        for (const server of running) {
-          await load.goesOn();
-          server.kill('SIGTERM');
-          assert.equal(await server.exited, 'exit code 0');
-          await load.goesOn();
-          more.push(await start({ env }));
-        }
+      for (const { start, old } of [
+        { start: startApiProcess, old: api },
+        { start: startWorkerProcess, old: stack.worker },
+      ]) {
+        await load.goesOn();
+        more.push(await start({ env }));
+        await load.goesOn();
+        old.kill('SIGTERM');
+        assert.equal(await old.exited, 'exit code 0');
       }
       await load.goesOn();
     } finally {

@@ -3,45 +3,50 @@
  * to stop.
  */
 import assert from 'node:assert/strict';
-import { startTestApi, type TestApi } from '../support/api.ts';
+import { createTestAccount } from '../support/accounts.ts';
 import { startFaultyLine, type FaultyLine } from '../support/faulty-line.ts';
 import { call } from '../support/http.ts';
 import { signIn } from '../support/sessions.ts';
 import {
+  createTestDatabase,
   startApiProcess,
-  startStack,
   startWorkerProcess,
+  testEnvironment,
   until,
+  type Environment,
   type ServerProcess,
-  type Stack,
+  type TestDatabase,
 } from '../support/stack.ts';
 
 describe('a process on silent lines', () => {
-  let api: TestApi;
-  let stack: Stack;
+  let database: TestDatabase;
+  let env: Environment;
   let line: FaultyLine;
   let child: ServerProcess;
 
   before(async () => {
-    [api, stack] = await Promise.all([startTestApi(), startStack()]);
+    database = await createTestDatabase();
+    env = {
+      ...(await testEnvironment(database)),
+      STRIPE_API_BASE: 'http://127.0.0.1:9',
+      STRIPE_SECRET_KEY: 'sk_test_none',
+      STRIPE_WEBHOOK_SECRET: 'whsec_none',
+    };
   });
   afterEach(async () => {
     await child?.stop();
     await line?.stop();
   });
-  after(async () => {
-    await api?.stop();
-    await stack?.stop();
-  });
+  after(() => database?.drop());
 
   const startLine = async (address: string) => {
     const { hostname, port } = new URL(address);
     line = await startFaultyLine({ host: hostname, port: Number(port) });
     return line;
   };
-  const lineToPostgres = async (databaseUrl: string) => {
-    const url = new URL(databaseUrl);
-    url.port = String((await startLine(databaseUrl)).port);
+  const lineToPostgres = async () => {
+    const url = new URL(database.url);
+    url.port = String((await startLine(database.url)).port);
     return url.href;
   };
 
@@ -49,11 +54,12 @@ describe('a process on silent lines', () => {
     let session: () => Promise<number>;
 
     beforeEach(async () => {
-      const { email } = await api.createAccount(0);
+      const { email } = await createTestAccount(database.url, 0);
       child = await startApiProcess({
-        env: { ...api.env, DATABASE_URL: await lineToPostgres(api.databaseUrl) },
+        // Nothing listens at the address of Temporal.
+        env: { ...env, DATABASE_URL: await lineToPostgres(), TEMPORAL_ADDRESS: '127.0.0.1:9' },
       });
-      const cookie = await signIn(child, api.databaseUrl, email);
+      const cookie = await signIn(child, database.url, email);
       session = async () =>
         (await call(child, 'GET', '/v1/session', { headers: { cookie } })).status;
       assert.equal(await session(), 200);
@@ -82,7 +88,7 @@ describe('a process on silent lines', () => {
 
   it('ends while Postgres is silent, a worker too', async () => {
     child = await startWorkerProcess({
-      env: { ...stack.env, DATABASE_URL: await lineToPostgres(stack.env['DATABASE_URL'] ?? '') },
+      env: { ...env, DATABASE_URL: await lineToPostgres() },
     });
     line.damage({ kind: 'silent' });
     child.kill('SIGTERM');
@@ -90,10 +96,10 @@ describe('a process on silent lines', () => {
   });
 
   it('ends while Temporal is silent, a worker', async () => {
-    const { port } = await startLine(`http://${stack.env['TEMPORAL_ADDRESS']}`);
+    const { port } = await startLine(`http://${env['TEMPORAL_ADDRESS']}`);
     child = await startWorkerProcess({
       // It gives Temporal up after half a minute: later on a busy machine, and the usual limit is 43 seconds.
-      env: { ...stack.env, TEMPORAL_ADDRESS: `127.0.0.1:${port}`, AGENT_GRACE_MS: '150000' },
+      env: { ...env, TEMPORAL_ADDRESS: `127.0.0.1:${port}`, AGENT_GRACE_MS: '150000' },
     });
     line.damage({ kind: 'silent' });
     child.kill('SIGTERM');

@@ -9,8 +9,8 @@ import { startSimulator, type Simulator } from '../support/simulators.ts';
 import {
   createTestDatabase,
   farebox,
-  startApiProcess,
-  startWorkerProcess,
+  startApi,
+  startWorker,
   testEnvironment,
   type Environment,
   type TestDatabase,
@@ -57,8 +57,8 @@ describe('PostgreSQL by TLS', () => {
       const ca = sslmode === 'no-verify' ? undefined : 'ca';
       const secure = { ...env, DATABASE_URL: urlOf('valid', sslmode, ca) };
       const [api, worker] = await Promise.all([
-        startApiProcess({ env: secure }),
-        startWorkerProcess({ env: secure }),
+        startApi({ env: secure }),
+        startWorker({ env: secure }),
       ]);
       const account = await createTestAccount(database.url, 10);
       const answer = await charge(api, account, { amount: 0.01 });

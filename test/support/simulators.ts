@@ -1,14 +1,11 @@
-/** The payment simulator of a stack, with its own port, secrets and file: in the process of the test, or in its own. */
+/** The payment simulator of a stack, with its own port, secrets and file. */
 import { join } from 'node:path';
+import { given, unique } from './given.ts';
 import { noteSecretsOf } from './leaks.ts';
 import { choosePort } from './ports.ts';
-import { given, startOurs, unique, type Server, type ServerProcess } from './stack.ts';
 
-const MAIN = join(import.meta.dirname, '../../simulator/main.ts');
-/** Bank debits are settled by the tests, never by the clock. */
-const SETTLE_SECONDS = 86_400;
-
-export interface Simulator extends Pick<Server, 'url' | 'stop'> {
+export interface Simulator {
+  readonly url: string;
   /** Farebox's settings for it. */
   readonly env: Readonly<
     Record<'STRIPE_API_BASE' | 'STRIPE_SECRET_KEY' | 'STRIPE_WEBHOOK_SECRET', string>
@@ -17,59 +14,49 @@ export interface Simulator extends Pick<Server, 'url' | 'stop'> {
   readonly database: string;
   /** The token that its controls require. */
   readonly token: string;
+  stop(): Promise<void>;
 }
 
-interface SimulatorOptions {
+export interface SimulatorOptions {
   /** The api's future port, where its webhooks go. */
   readonly apiPort?: number;
   /** Continues with the data of this one. */
   readonly earlier?: Simulator;
 }
 
+/** Bank debits are settled by the tests, never by the clock. */
+export const SETTLE_SECONDS = 86_400;
+
 /** In this process, as startApi. */
 export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
-  const { database, ...settings } = await simulatorSettings(options);
-  const { env, token } = settings;
+  const { port, webhookUrl, ...chosen } = await chooseSimulator(options);
+  const { url, env, database, token } = chosen;
   noteSecretsOf(env);
   const { runSimulator } = await import('../../simulator/run-simulator.ts');
   const running = await runSimulator({
+    port,
     database,
     token,
-    port: settings.port,
     secretKey: env.STRIPE_SECRET_KEY,
-    webhookUrl: settings.webhookUrl,
+    webhookUrl,
     webhookSecret: env.STRIPE_WEBHOOK_SECRET,
     settleAfterSeconds: SETTLE_SECONDS,
     tickMs: 1_000,
   });
   let stopped: Promise<void> | undefined;
-  return { url: running.url, env, database, token, stop: () => (stopped ??= running.stop()) };
+  return { url, env, database, token, stop: () => (stopped ??= running.stop()) };
 }
 
-/** The same, in a process of its own, which a test may kill. */
-export async function startSimulatorProcess(
-  options: SimulatorOptions = {},
-): Promise<Simulator & ServerProcess> {
-  const { port, database, env, token, webhookUrl } = await simulatorSettings(options);
-  const child = await startOurs('simulator', [MAIN], {
-    SIMULATOR_PORT: String(port),
-    SIMULATOR_DB: database,
-    SIMULATOR_SECRET_KEY: env.STRIPE_SECRET_KEY,
-    SIMULATOR_WEBHOOK_URL: webhookUrl,
-    SIMULATOR_WEBHOOK_SECRET: env.STRIPE_WEBHOOK_SECRET,
-    SIMULATOR_TOKEN: token,
-    SIMULATOR_SETTLE_SECONDS: String(SETTLE_SECONDS),
-  });
-  return { ...child, url: env.STRIPE_API_BASE, env, database, token };
-}
-
-async function simulatorSettings({ apiPort = 9, earlier }: SimulatorOptions) {
+/** What a new simulator is started with, in this process or in one of its own. */
+export async function chooseSimulator({ apiPort = 9, earlier }: SimulatorOptions) {
   const port = earlier ? Number(new URL(earlier.url).port) : await choosePort();
+  const url = `http://127.0.0.1:${port}`;
   return {
     port,
+    url,
     database: earlier?.database ?? join(given('TEST_DATA_FOLDER'), `simulator-${unique()}.db`),
     env: earlier?.env ?? {
-      STRIPE_API_BASE: `http://127.0.0.1:${port}`,
+      STRIPE_API_BASE: url,
       STRIPE_SECRET_KEY: `sk_test_${unique()}`,
       STRIPE_WEBHOOK_SECRET: `whsec_${unique()}`,
     },

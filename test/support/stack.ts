@@ -3,8 +3,8 @@
  * and deployment in Temporal, so that no test sees another's data.
  */
 import { execFile } from 'node:child_process';
-import { appendFileSync, openSync } from 'node:fs';
 import { randomBytes } from 'node:crypto';
+import { appendFileSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -17,10 +17,17 @@ import { startChild } from '../../src/embedded/child.ts';
 import { createLog } from '../../src/processes/log.ts';
 import { endAll } from './end-all.ts';
 import { noteLog } from './failure-report.ts';
+import { given, unique } from './given.ts';
 import { endKeptPool } from './kept-pools.ts';
 import { noteSecretsOf } from './leaks.ts';
 import { choosePort } from './ports.ts';
-import { startSimulator, type Simulator } from './simulators.ts';
+import {
+  chooseSimulator,
+  SETTLE_SECONDS,
+  startSimulator,
+  type Simulator,
+  type SimulatorOptions,
+} from './simulators.ts';
 import { DEFAULT_TASK_QUEUE } from '../../src/domain/task-queues.ts';
 import { scheduleIdOf } from '../../src/temporal/schedules.ts';
 import { ensureSearchAttributes } from '../../src/temporal/search-attributes.ts';
@@ -67,24 +74,14 @@ export interface StackOptions {
   readonly workerEnv?: Environment;
 }
 
+const SIMULATOR_MAIN = join(import.meta.dirname, '../../simulator/main.ts');
 const run = promisify(execFile);
 /** `npm run test:program`: every API and worker is the program that the image runs. */
 const AS_PROCESSES = process.env['TEST_AS_PROCESSES'] === 'true';
 
-/** A variable that the global set-up left in the environment. */
-export function given(name: string): string {
-  const value = process.env[name];
-  if (!value) throw new Error(`${name} is not set: mocha loads test/support/setup.ts first`);
-  return value;
-}
-
 /** `farebox` as the image runs it, built from src/cli.ts. */
 export function ourProgram(): string {
   return given('TEST_PROGRAM');
-}
-
-export function unique(): string {
-  return randomBytes(6).toString('hex');
 }
 
 /** Long enough for a busy machine; a condition that is true sooner is noticed sooner. */
@@ -330,6 +327,23 @@ export async function startWorkerProcess({
   return { ...(await startOurs('worker', [ourProgram(), 'worker'], env)), url: '' };
 }
 
+/** As startSimulator, in a process of its own, which a test may kill. */
+export async function startSimulatorProcess(
+  options: SimulatorOptions = {},
+): Promise<Simulator & ServerProcess> {
+  const { port, webhookUrl, ...simulator } = await chooseSimulator(options);
+  const child = await startOurs('simulator', [SIMULATOR_MAIN], {
+    SIMULATOR_PORT: String(port),
+    SIMULATOR_DB: simulator.database,
+    SIMULATOR_SECRET_KEY: simulator.env.STRIPE_SECRET_KEY,
+    SIMULATOR_WEBHOOK_URL: webhookUrl,
+    SIMULATOR_WEBHOOK_SECRET: simulator.env.STRIPE_WEBHOOK_SECRET,
+    SIMULATOR_TOKEN: simulator.token,
+    SIMULATOR_SETTLE_SECONDS: String(SETTLE_SECONDS),
+  });
+  return { ...child, ...simulator };
+}
+
 async function addressed(env: Environment): Promise<{ url: string; env: Environment }> {
   const port = Number(env['PORT'] ?? (await choosePort()));
   const url = `http://127.0.0.1:${port}`;
@@ -350,7 +364,7 @@ function inherited(): Environment {
   };
 }
 
-async function startHere(
+export async function startHere(
   name: 'api' | 'worker',
   env: Environment,
   run: (config: Config, log: Logger) => Promise<{ stop(): Promise<void> }>,
@@ -374,7 +388,7 @@ function newLog(name: string): string {
   return file;
 }
 
-export async function startOurs(
+async function startOurs(
   name: string,
   args: readonly string[],
   env: Environment,
@@ -413,7 +427,7 @@ export function startProcesses(options: StackOptions = {}): Promise<Stack<Server
 
 export type Start<S> = (options: { readonly env: Environment }) => Promise<S>;
 
-async function startStackOf<A extends Server, W extends Server>(
+export async function startStackOf<A extends Server, W extends Server>(
   start: { readonly startApi: Start<A>; readonly startWorker: Start<W> },
   options: StackOptions,
 ): Promise<Stack<A, W>> {

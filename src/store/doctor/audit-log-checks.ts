@@ -88,6 +88,9 @@ export const AUDIT_LOG_CHECKS = {
         'operator_account_id', operator_account_id, 'amount_micros', amount_micros, 'top_up_id', top_up_id,
         'reason', reason)
       from farebox.operator_actions
+      union all select 'refund.requested', reversal_id, 'key ' || idempotency_key,
+        jsonb_build_object('amount_micros', amount_micros)
+      from farebox.refund_keys
     ) changes join farebox.audit_entries e on e.subject_id = changes.id and e.action = changes.action
     where not e.details @> present`,
 } as const;

@@ -58,6 +58,26 @@ export const BALANCE_CHECKS = {
         else amount_micros < 0 end
       or (kind in ('adjustment', 'charge_refund') and coalesce(reason, '') = '')`,
 
+  // A repeat with the key is answered as done. Not every adjustment has a record, and none names its movement, so
+  // movements that are alike are counted.
+  'every adjustment that is recorded was made': sql.fragment`
+    select 'consumer ' || r.consumer_id, r.amount_micros || ' (' || r.reason || '): recorded by ' || r.records || ', movements '
+      || coalesce(m.movements, 0)
+    from (
+      select ledger, consumer_id, amount_micros, reason, count(*) as recorded, string_agg(record, ', ') as records
+      from (
+        select ledger, consumer_id, amount_micros, reason, 'key ' || idempotency_key as record
+        from farebox.adjustment_keys
+        union all select a.ledger, a.consumer_id, o.amount_micros, o.reason, 'action ' || o.id
+        from farebox.operator_actions o join farebox.accounts a on a.id = o.account_id where o.kind = 'adjustment'
+      ) each group by 1, 2, 3, 4
+    ) r
+    left join (
+      select ledger, consumer_id, amount_micros, reason, count(*) as movements
+      from farebox.movements where kind = 'adjustment' group by 1, 2, 3, 4
+    ) m using (ledger, consumer_id, amount_micros, reason)
+    where r.recorded > coalesce(m.movements, 0)`,
+
   // The time determines the month of a statement.
   'the time of a movement matches its id': sql.fragment`
     select 'movement ' || id, 'booked at ' || created_at || ', its id was made at '

@@ -44,8 +44,8 @@ export const HOLD_CHECKS = {
   'every open hold is scheduled to expire': sql.fragment`
     select 'hold ' || h.id, 'expires at ' || h.expires_at
     from farebox.holds h left join (
-      select unnest(holds) as hold_id, due_at from farebox.hold_expiries
-    ) x on x.hold_id = h.id and x.due_at = h.expires_at
+      select unnest(holds) as hold_id, unnest(developers) as developer, due_at from farebox.hold_expiries
+    ) x on x.hold_id = h.id and x.developer = h.developer and x.due_at = h.expires_at
     where ${isOpen('h')} and x.hold_id is null`,
 
   'no hold is between a live and a test account': sql.fragment`

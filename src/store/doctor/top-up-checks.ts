@@ -146,6 +146,17 @@ export const TOP_UP_CHECKS = {
     from farebox.operator_actions a left join farebox.top_ups t on t.id = a.top_up_id
     where a.top_up_id is not null and (t.account_id = a.account_id) is not true`,
 
+  // A repeat with the key is answered with this refund. What the processor says of its amount counts, so it may change.
+  'every refund whose request is recorded was requested': sql.fragment`
+    select record, 'says that refund ' || q.refund_id || ' of top-up ' || q.top_up_id || ' was requested'
+    from (
+      select 'action ' || id as record, id as refund_id, top_up_id
+      from farebox.operator_actions where kind = 'refund'
+      union all select 'key ' || idempotency_key, reversal_id, top_up_id from farebox.refund_keys
+    ) q
+    left join farebox.reversals r on r.id = q.refund_id and r.top_up_id = q.top_up_id and r.kind = 'refund'
+    where r.id is null`,
+
   'a movement agrees with its refund or dispute': sql.fragment`
     select 'movement ' || m.id, m.kind || ' of top-up ' || m.top_up_id || ', by ' || coalesce(r.kind, 'nothing')
       || ' ' || m.reversal_id || ' of top-up ' || coalesce(r.top_up_id::text, 'none')

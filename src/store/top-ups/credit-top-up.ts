@@ -9,6 +9,7 @@ import { countRow, type Database, micros, row, sql, type Transaction } from '../
 import { newIdOf } from '../database-ids.ts';
 import { repayDebts } from '../balance/debts.ts';
 import { postNotice } from '../outbox.ts';
+import { lockConsent } from './monthly-ceiling.ts';
 
 export interface ManualCredit {
   readonly ledger: number;
@@ -32,6 +33,7 @@ const standingRow = row(
     amountMicros: micros,
     isCredited: Type.Boolean(),
     isPaid: Type.Boolean(),
+    isLate: Type.Boolean(),
   }),
 );
 const madeRow = row(
@@ -54,19 +56,27 @@ export type CreditResult = 'credited' | 'credited_before' | 'not_paid';
  */
 export async function creditTopUp(database: Database, topUpId: string): Promise<CreditResult> {
   return database.transaction(async (tx) => {
-    const { isCredited, isPaid, ...credit } = await tx.one(sql.type(standingRow)`
+    const { isCredited, isPaid, isLate, ...credit } = await tx.one(sql.type(standingRow)`
       select ledger, consumer_id as "consumerId", id as "topUpId", amount_micros as "amountMicros",
         status not in ('pending', 'expired', 'failed') as "isCredited",
-        coalesce(seen_verdict = 'paid' and seen_micros = amount_micros + tax_micros, false) as "isPaid"
+        coalesce(seen_verdict = 'paid' and seen_micros = amount_micros + tax_micros, false) as "isPaid",
+        method = 'direct' and status in ('expired', 'failed') as "isLate"
       from farebox.top_ups where id = ${topUpId}
     `);
     if (isCredited) return 'credited_before';
     if (!isPaid) return 'not_paid';
+    // Since it ended, others may have been admitted in its place. So its ceilings become what the month now takes.
+    const month = isLate ? await lockConsent(tx, credit.consumerId) : null;
+    const taken = month && month.takenMicros + credit.amountMicros;
+    const takenAutomatically = month && month.takenAutomaticallyMicros + credit.amountMicros;
     const booked = await bookCredits(tx, [credit]);
     const completed = await tx.maybeOne(sql.type(completedRow)`
       update farebox.top_ups
       set status = 'completed', completed_at = now(), updated_at = now(),
-        failure_code = null, failure_message = null
+        failure_code = null, failure_message = null,
+        consent_ceiling_micros = greatest(consent_ceiling_micros, ${taken}::int8),
+        automatic_ceiling_micros = case when automatic
+          then greatest(automatic_ceiling_micros, ${takenAutomatically}::int8) end
       where id = ${topUpId} and status in ('pending', 'expired', 'failed')
       returning automatic, reversal_reported or tax_calculation_id is not null as "isUnfinished"
     `);

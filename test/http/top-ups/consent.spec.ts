@@ -63,6 +63,20 @@ describe('consent to payments from the saved card', () => {
     });
   });
 
+  it('keeps what its owner agreed to: nobody changes or deletes it, not even in the database', async () => {
+    bodyOf(await post('/v1/consent', { ceiling: 30, ...TERMS }), 200, ConsentReply);
+    const kept = await recorded();
+    for (const statement of [
+      `update farebox.consents set terms = 'others'`,
+      'delete from farebox.consents',
+      'truncate farebox.consents',
+    ]) {
+      await assert.rejects(sql.query(statement), /farebox\.consents is append-only/, statement);
+    }
+    assert.deepEqual(await recorded(), kept);
+    assert.equal(kept[0]?.terms, CONSENT_TERMS.text);
+  });
+
   it('lets top-ups take up to the ceiling of the month, and counts what they took', async () => {
     bodyOf(await post('/v1/consent', { ceiling: 30, ...TERMS }), 200, ConsentReply);
     assert.equal(bodyOf(await topUp(20), 201, TopUpReply).balance, 20);

@@ -10,6 +10,7 @@ import {
 } from '../../../src/store/top-ups/auto-top-ups.ts';
 import { changeConsent } from '../../../src/store/top-ups/monthly-ceiling.ts';
 import { sql, type Database } from '../../../src/store/database.ts';
+import { examineLedger } from '../../../src/store/doctor/ledger-checks.ts';
 import { admitTopUp } from '../../../src/store/top-ups/admit-top-up.ts';
 import {
   DECLINED,
@@ -229,6 +230,18 @@ describe('automatic top-ups in the database', () => {
       ]);
       const admitted = results.filter(({ kind }) => kind === 'admitted').length;
       assert.equal(admitted + (await auto.automatic(payer)).length, 5);
+    });
+
+    it('take no more, and leave the books right, when one is paid after its failure was recorded', async () => {
+      const payer = await auto.newPayer({ ...SETTINGS, ceilingMicros: asMicros(20 * DOLLAR) });
+      const failed = await auto.fire(payer);
+      await fail(database, failed.id, DECLINED, HOUR_MS);
+      await auto.waitIsOver(payer);
+      await credit(database, (await auto.fire(payer, 1)).id);
+      assert.equal(await credit(database, failed.id), 'credited');
+      await auto.takeUp(await auto.ask(payer, 40 * DOLLAR));
+      assert.deepEqual(await auto.stateOf(payer), ['waiting', 'ceiling_reached']);
+      assert.deepEqual(await examineLedger(database, { parts: ['top-ups'] }), []);
     });
   });
 

@@ -6,8 +6,9 @@ import type { Micros } from '../../../src/domain/money.ts';
 import { OPEN_TOP_UPS_MAX } from '../../../src/domain/top-up.ts';
 import { createAccounts } from '../../../src/store/accounts/accounts.ts';
 import { changeConsent } from '../../../src/store/top-ups/monthly-ceiling.ts';
-import { creditManually } from '../../../src/store/top-ups/credit-top-up.ts';
-import { row, sql, type Database } from '../../../src/store/database.ts';
+import { creditManually, creditTopUp } from '../../../src/store/top-ups/credit-top-up.ts';
+import { countRow, row, sql, type Database } from '../../../src/store/database.ts';
+import { examineLedger } from '../../../src/store/doctor/ledger-checks.ts';
 import { recordUnpaid } from '../../../src/store/top-ups/payment-evidence.ts';
 import { admitTopUp } from '../../../src/store/top-ups/admit-top-up.ts';
 import { acceptTopUp, claimTopUp, withdrawTopUp } from '../../../src/store/top-ups/claim-top-up.ts';
@@ -24,7 +25,7 @@ import {
   type TopUp,
 } from '../../../src/store/top-ups/top-ups.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
-import { credit, expire, fail } from '../../support/evidence.ts';
+import { credit, expire, fail, showPaid } from '../../support/evidence.ts';
 import { until } from '../../support/stack.ts';
 
 const topicRow = row(Type.Object({ topic: Type.String() }));
@@ -284,6 +285,41 @@ describe('top-ups in the database', () => {
     assert.deepEqual(await admit(consumer, direct), full);
     await credit(database, late.id);
     assert.deepEqual(await admit(consumer, direct), full);
+  });
+
+  it('raises the ceiling that doctor compares when one is paid after its end, also while another is admitted', async () => {
+    const consumer = await newConsumer();
+    await changeConsent(database, consumer.consumerId, {
+      ceilingMicros: 10_000_000 as Micros,
+      givenBy: 'operator',
+    });
+    const { id } = await admitted(consumer, { method: 'direct' });
+    await expire(database, id);
+    await showPaid(database, id);
+    const client = new Client({ connectionString: ledger.url });
+    await client.connect();
+    const waiting = () =>
+      database.oneFirst(sql.type(countRow)`
+        select count(*) as count from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'
+      `);
+    // Stops the other one after it was admitted, before it commits.
+    await client.query('begin');
+    await client.query('lock table farebox.outbox in share mode');
+    const other = admit(consumer, { method: 'direct' });
+    await until(async () => (await waiting()) === 1);
+    const credited = creditTopUp(database, id);
+    await Promise.race([credited, until(async () => (await waiting()) === 2)]);
+    await client.end();
+    assert.equal((await other).kind, 'admitted');
+    assert.equal(await credited, 'credited');
+    const findings = await examineLedger(database, { parts: ['top-ups'] });
+    assert.deepEqual(
+      findings.filter(({ subject }) => subject.endsWith(consumer.consumerId)),
+      [],
+    );
+    const full = { kind: 'consent_ceiling_reached', leftMicros: 0 };
+    assert.deepEqual(await admit(consumer, { method: 'direct' }), full);
   });
 
   it('shows consumers only their own top-ups, newest first, page by page', async () => {

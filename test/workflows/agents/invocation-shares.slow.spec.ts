@@ -3,29 +3,42 @@
  * accounts.
  */
 import assert from 'node:assert/strict';
+import { runWorker } from '../../../src/processes/worker.ts';
 import { InvocationReply } from '../../../src/schemas/invocations.ts';
 import { createTestAccount } from '../../support/accounts.ts';
 import { bodyOf, call } from '../../support/http.ts';
 import { openCheckout, pay, topUpsOf } from '../../support/payments.ts';
-import { until } from '../../support/stack.ts';
 import {
-  openAgentHarness,
-  type AgentHarness,
-  type Invocation,
-} from '../../support/agent-harness.ts';
+  startApi,
+  startHere,
+  startStackOf,
+  until,
+  type Environment,
+  type Server,
+} from '../../support/stack.ts';
+import { agentHarnessOf, type AgentHarness, type Invocation } from '../../support/agent-harness.ts';
 
-/** More than one account's share of the places for all, which is 100. */
-const BEYOND_SHARE = 110;
-/** More than that share and the places of busy accounts, which are 100 too. */
-const HANGING = 210;
-const CALLED = 200;
+/** A fifth of a worker's usual ones, in the same proportion. */
+const AGENT_CALLS = { max: 40, reserved: 10, busyMax: 20 };
+const SHARE = AGENT_CALLS.max / 2;
+/** More than one account's share of the places for all. */
+const BEYOND_SHARE = SHARE + 2;
+/** That share, and the places of busy accounts. */
+const CALLED = SHARE + AGENT_CALLS.busyMax;
+/** More than all places within shares, too: if one account could take them, none would be left. */
+const HANGING = CALLED + 2;
 
 describe('invocations of agents that hang', () => {
   let harness: AgentHarness;
 
   before(async () => {
     // Calls last longer than the test, so none gives its place back meanwhile.
-    harness = await openAgentHarness({ AGENT_TIMEOUT_MS: '600000', AGENT_GRACE_MS: '0' });
+    const env = {
+      ALLOW_PRIVATE_ENDPOINTS: 'true',
+      AGENT_TIMEOUT_MS: '600000',
+      AGENT_GRACE_MS: '0',
+    };
+    harness = await agentHarnessOf(await startStackOf({ startApi, startWorker }, { env }));
   });
   after(() => harness.close());
 
@@ -87,3 +100,10 @@ describe('invocations of agents that hang', () => {
     });
   }
 });
+
+async function startWorker({ env }: { readonly env: Environment }): Promise<Server> {
+  const started = await startHere('worker', env, (config, log) =>
+    runWorker(config, log, undefined, AGENT_CALLS),
+  );
+  return { ...started, url: '' };
+}

@@ -117,6 +117,17 @@ export const AUDIT_LOG_FAULTS: readonly Fault[] = [
     finds: [[AGREES, 'top-up :manual']],
   },
   {
+    what: 'the amount of a refund by a command that was rewritten',
+    statements: [
+      `insert into farebox.reversals (id, ledger, consumer_id, top_up_id, kind, status, amount_micros, taken_micros)
+        select '00000000-0000-7000-8000-000000000001', ledger, consumer_id, id, 'refund', 'requested', 1, 1
+        from farebox.top_ups where id = ':manual'`,
+      `insert into farebox.refund_keys (idempotency_key, ledger, consumer_id, top_up_id, reversal_id, amount_micros)
+        select 'planted', ledger, consumer_id, top_up_id, id, 2 from farebox.reversals`,
+    ],
+    finds: [[AGREES, 'key planted']],
+  },
+  {
     what: 'a budget created and closed while the triggers were off',
     statements: [
       'alter table farebox.budget_details disable trigger user',

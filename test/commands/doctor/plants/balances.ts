@@ -13,6 +13,7 @@ const COMPARED = 'a charge compares the balance with the highest threshold that 
 const NOTED = 'a charge that crossed a threshold noted it';
 const TOLD = 'an account with a webhook endpoint is told when its balance is used up';
 const SIZE = 'a lot equals its credit less the amounts taken from it';
+const RECORDED = 'every adjustment that is recorded was made';
 
 /** The consumer's lots by their movement. */
 const setLot = (movement: string, assignments: string) =>
@@ -25,6 +26,15 @@ const move = (id: string, kind: string, micros: number, topUp: string, reason: s
     from farebox.consumers where id = ':consumer'`;
 const setConsumer = (assignments: string) =>
   `update farebox.consumers set ${assignments} where id = ':consumer'`;
+
+/** The record of a command, and that of an operator, that there was this adjustment. */
+const keyed = (micros: number, reason = 'a test') =>
+  `insert into farebox.adjustment_keys (idempotency_key, ledger, consumer_id, amount_micros, reason)
+    select ':consumer', ledger, id, ${micros}, '${reason}' from farebox.consumers where id = ':consumer'`;
+const acted = (micros: number) =>
+  `insert into farebox.operator_actions (id, operator_account_id, account_id, idempotency_key, kind, amount_micros,
+      reason)
+    values (':lastCharge', ':account', ':account', ':lastCharge', 'adjustment', ${micros}, 'a test')`;
 
 /** Its balance is $33.00. */
 const setThreshold = (belowMicros: number) =>
@@ -231,6 +241,41 @@ export const BALANCE_PLANTS: readonly Plant[] = [
     what: 'an account whose row is gone',
     statements: [`delete from farebox.accounts where id = ':account'`],
     finds: ({ consumer }) => [[ONE_TO_ONE, `consumer ${consumer}`]],
+  },
+  {
+    what: 'an adjustment that a command recorded, and one that was made without a key',
+    statements: [
+      keyed(5_000_000),
+      move('firstCharge', 'adjustment', -1, 'null', `'a test'`),
+      setConsumer('credited_micros = credited_micros - 1'),
+      setLot('adjustment', 'to_micros = to_micros - 1'),
+    ],
+    finds: () => [],
+  },
+  {
+    what: 'an adjustment that an operator recorded',
+    statements: [acted(5_000_000)],
+    finds: () => [],
+  },
+  {
+    what: 'an adjustment that a command recorded and nobody made',
+    statements: [keyed(-2_000_000)],
+    finds: ({ consumer }) => [[RECORDED, `consumer ${consumer}`]],
+  },
+  {
+    what: 'an adjustment that an operator recorded and nobody made',
+    statements: [acted(2_000_000)],
+    finds: ({ consumer }) => [[RECORDED, `consumer ${consumer}`]],
+  },
+  {
+    what: 'an adjustment that was made for another reason than the recorded one',
+    statements: [keyed(5_000_000, 'another')],
+    finds: ({ consumer }) => [[RECORDED, `consumer ${consumer}`]],
+  },
+  {
+    what: 'an adjustment that a command and an operator recorded, and that was made once',
+    statements: [keyed(5_000_000), acted(5_000_000)],
+    finds: ({ consumer }) => [[RECORDED, `consumer ${consumer}`]],
   },
   {
     what: 'a correct threshold',

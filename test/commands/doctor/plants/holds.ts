@@ -81,6 +81,15 @@ export const HOLD_PLANTS: readonly Plant[] = [
     finds: ({ adjustment }) => [[DUE, `hold ${adjustment}`]],
   },
   {
+    what: 'an open hold that is scheduled for another developer, for whom the sweep does not find it',
+    statements: [
+      hold(ID, '0, 0, 0, 0, null'),
+      EXPIRY,
+      `update farebox.hold_expiries set developers = '{999}' where ${ID} = any (holds)`,
+    ],
+    finds: ({ adjustment }) => [[DUE, `hold ${adjustment}`]],
+  },
+  {
     what: 'a hold with a capture that nobody was charged for',
     statements: [hold(ID, '1, 0, 1000000, 1, null')],
     finds: ({ adjustment }) => [[CAPTURED, `hold ${adjustment}`]],

@@ -17,6 +17,7 @@ const SEEN = 'a top-up was credited because Stripe showed it as paid';
 const ENDED = 'a top-up records when it was completed, or why it failed';
 const OWNER = "a refund or dispute belongs to its top-up's consumer";
 const REFUNDED = 'a refund by an operator names a top-up of that account';
+const REQUESTED = 'every refund whose request is recorded was requested';
 const AGREES = 'a movement agrees with its refund or dispute';
 const ASKS = 'charges request automatic top-ups while they are on';
 
@@ -43,6 +44,15 @@ const taking = (kind: string, topUp: string) =>
   `insert into farebox.movements (ledger, consumer_id, id, kind, amount_micros, top_up_id, reversal_id)
     select ledger, consumer_id, ':lastCharge', '${kind}', -1000000, ${topUp}, ':firstCharge'
     from farebox.top_ups where id = ':checkout'`;
+/** The record of an operator, and that of a command, that the refund `:firstCharge` was requested. */
+const acted = (topUp: string) =>
+  `insert into farebox.operator_actions (id, operator_account_id, account_id, idempotency_key, kind, amount_micros,
+      top_up_id, reason)
+    values (':firstCharge', ':account', ':account', ':firstCharge', 'refund', 1000000, ${topUp}, 'asked')`;
+const keyed = (topUp: string) =>
+  `insert into farebox.refund_keys (idempotency_key, ledger, consumer_id, top_up_id, reversal_id, amount_micros)
+    select 'key_:firstCharge', ledger, id, ${topUp}, ':firstCharge', 1000000
+    from farebox.consumers where id = ':consumer'`;
 const automatic = (status: string) =>
   `insert into farebox.auto_top_ups (ledger, consumer_id, threshold_micros, amount_micros,
       ceiling_micros, status, reason)
@@ -272,7 +282,40 @@ export const TOP_UP_PLANTS: readonly Plant[] = [
           top_up_id, reason)
         values (':lastCharge', ':account', ':account', ':lastCharge', 'refund', 1000000, ':firstCharge', 'asked')`,
     ],
-    finds: ({ lastCharge }) => [[REFUNDED, `action ${lastCharge}`]],
+    finds: ({ lastCharge }) => [
+      [REFUNDED, `action ${lastCharge}`],
+      [REQUESTED, `action ${lastCharge}`],
+    ],
+  },
+  {
+    what: 'a refund that an operator recorded, and that failed',
+    statements: [reversal('refund', 'failed', 1_000_000, 0), acted(`':checkout'`)],
+    finds: () => [],
+  },
+  {
+    what: 'a refund that a command recorded, and that failed',
+    statements: [reversal('refund', 'failed', 1_000_000, 0), keyed(`':checkout'`)],
+    finds: () => [],
+  },
+  {
+    what: 'a refund that an operator recorded and nobody requested',
+    statements: [acted(`':checkout'`)],
+    finds: ({ firstCharge }) => [[REQUESTED, `action ${firstCharge}`]],
+  },
+  {
+    what: 'a refund that a command recorded and nobody requested',
+    statements: [keyed(`':checkout'`)],
+    finds: ({ firstCharge }) => [[REQUESTED, `key key_${firstCharge}`]],
+  },
+  {
+    what: 'a refund that a command recorded for another top-up',
+    statements: [reversal('refund', 'failed', 1_000_000, 0), keyed(`':manual'`)],
+    finds: ({ firstCharge }) => [[REQUESTED, `key key_${firstCharge}`]],
+  },
+  {
+    what: 'a dispute that a command recorded as its refund',
+    statements: [reversal('dispute', 'won', 1_000_000, 0), keyed(`':checkout'`)],
+    finds: ({ firstCharge }) => [[REQUESTED, `key key_${firstCharge}`]],
   },
   {
     what: "a refund's movement that names another top-up",
