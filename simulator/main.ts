@@ -5,72 +5,35 @@
  * SIMULATOR_WEBHOOK_SECRET (whsec_...), SIMULATOR_TOKEN (of the controls), SIMULATOR_SETTLE_SECONDS (how long
  * a bank debit takes; 10), SIMULATOR_TICK_MS (how often it looks for what is due; 1000).
  */
-import type { AddressInfo } from 'node:net';
-import { settleDueDebit } from './hosted-page/checkout-payment.ts';
-import { objectToPayment } from './resources/banks.ts';
-import { expire } from './resources/checkout-sessions.ts';
-import { settleDueRefund } from './resources/refunds.ts';
-import { KEPT_MS } from './http/idempotency.ts';
-import { RateLimit } from './http/rate-limit.ts';
-import { createSimulatorServer } from './http/server.ts';
-import { run, runDue, type Simulation } from './simulation.ts';
-import { Store } from './store.ts';
-import { Webhooks } from './webhooks.ts';
+import { runSimulator } from './run-simulator.ts';
 
-const HOST = '127.0.0.1';
-
-const store = new Store(setting('SIMULATOR_DB'));
-const webhooks = new Webhooks(store, {
-  url: setting('SIMULATOR_WEBHOOK_URL'),
-  secret: setting('SIMULATOR_WEBHOOK_SECRET'),
-});
-const simulation: Simulation = {
-  store,
-  webhooks,
-  rateLimit: new RateLimit(),
+const simulator = await runSimulator({
+  port: Number(setting('SIMULATOR_PORT')),
+  database: setting('SIMULATOR_DB'),
   secretKey: setting('SIMULATOR_SECRET_KEY'),
+  webhookUrl: setting('SIMULATOR_WEBHOOK_URL'),
+  webhookSecret: setting('SIMULATOR_WEBHOOK_SECRET'),
+  token: setting('SIMULATOR_TOKEN'),
   settleAfterSeconds: Number(setting('SIMULATOR_SETTLE_SECONDS', '10')),
-  baseUrl: '',
-};
+  tickMs: Number(setting('SIMULATOR_TICK_MS', '1000')),
+}).catch((error: unknown) => fail((error as Error).message));
 
-process.once('SIGTERM', stop);
-process.once('SIGINT', stop);
-process.once('disconnect', stop);
+process.once('SIGTERM', () => void stop());
+process.once('SIGINT', () => void stop());
+process.once('disconnect', () => void stop());
+process.stdout.write(`simulator listening on ${simulator.url}\n`);
+process.send?.({ ready: true, port: simulator.port });
 
-const server = createSimulatorServer(simulation, setting('SIMULATOR_TOKEN'));
-server.on('error', (error) => {
-  process.stderr.write(`simulator: ${error.message}\n`);
-  process.exit(1);
-});
-server.listen(Number(setting('SIMULATOR_PORT')), HOST, () => {
-  const { port } = server.address() as AddressInfo;
-  simulation.baseUrl = `http://${HOST}:${port}`;
-  webhooks.start();
-  setInterval(tick, Number(setting('SIMULATOR_TICK_MS', '1000')));
-  process.stdout.write(`simulator listening on ${simulation.baseUrl}\n`);
-  process.send?.({ ready: true, port });
-});
-
-function tick(): void {
-  runDue(simulation, 'checkout.session', expire);
-  runDue(simulation, 'payment_intent', settleDueDebit);
-  runDue(simulation, 'charge', objectToPayment);
-  runDue(simulation, 'refund', settleDueRefund);
-  run(simulation, null, () => store.forgetAnswersBefore(Date.now() - KEPT_MS));
-}
-
-/** Immediately: every answered request is committed, and webhooks in flight are sent again after the next start. */
-function stop(): void {
-  webhooks.close();
-  store.close();
+async function stop(): Promise<void> {
+  await simulator.stop();
   process.exit(0);
 }
 
 function setting(name: string, fallback?: string): string {
-  const value = process.env[name] || fallback;
-  if (!value) {
-    process.stderr.write(`simulator: ${name} is not set\n`);
-    process.exit(1);
-  }
-  return value;
+  return process.env[name] || fallback || fail(`${name} is not set`);
+}
+
+function fail(problem: string): never {
+  process.stderr.write(`simulator: ${problem}\n`);
+  process.exit(1);
 }

@@ -10,7 +10,8 @@ import { createSession, createStripe } from '../../src/stripe/calls.ts';
 import { newOrder } from '../conformance/suite/order.ts';
 import { openTestLedger, type TestLedger } from '../support/ledger.ts';
 import { newPayer } from '../support/payer.ts';
-import { farebox, startSimulator, type Environment, type Simulator } from '../support/stack.ts';
+import { startSimulator, type Simulator } from '../support/simulators.ts';
+import { farebox, type Environment } from '../support/stack.ts';
 
 interface Ended {
   readonly code: number;

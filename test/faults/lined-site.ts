@@ -13,10 +13,10 @@ import { startFaultyLine, type FaultyLine, type LineFault } from '../support/fau
 import { bodyOf, call } from '../support/http.ts';
 import { pay, type OpenCheckout } from '../support/payments.ts';
 import { Random } from '../support/random.ts';
+import { startSimulator } from '../support/simulators.ts';
 import {
   createTestDatabase,
   startApiProcess,
-  startSimulator,
   startWorkerProcess,
   testEnvironment,
   until,

@@ -15,7 +15,7 @@ import { balanceOf, control, pay, topUpsOf } from '../support/payments.ts';
 import {
   farebox,
   startApiProcess,
-  startSimulator,
+  startSimulatorProcess,
   startWorkerProcess,
   testEnvironment,
   until,
@@ -143,7 +143,7 @@ export async function openGround(): Promise<Ground> {
   await installGates(postgres.url);
   const temporal = await startOwnTemporal();
   const apiPort = await choosePort();
-  let simulator = await startSimulator({ apiPort });
+  let simulator = await startSimulatorProcess({ apiPort });
   const env: Environment = {
     ...(await testEnvironment(postgres)),
     ...simulator.env,
@@ -166,7 +166,7 @@ export async function openGround(): Promise<Ground> {
     ),
     'the simulator': ours(
       () => simulator,
-      async () => void (simulator = await startSimulator({ apiPort, earlier: simulator })),
+      async () => void (simulator = await startSimulatorProcess({ apiPort, earlier: simulator })),
     ),
     Temporal: temporal,
     Postgres: postgres,

@@ -4,7 +4,8 @@
  */
 import { Client } from 'pg';
 import { control } from '../support/payments.ts';
-import { until, type Simulator } from '../support/stack.ts';
+import { type Simulator } from '../support/simulators.ts';
+import { until } from '../support/stack.ts';
 
 export interface Place {
   readonly databaseUrl: string;

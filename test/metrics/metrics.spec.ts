@@ -12,11 +12,11 @@ import { createTestAccount, type TestAccount } from '../support/accounts.ts';
 import { call, charge } from '../support/http.ts';
 import { openCheckout } from '../support/payments.ts';
 import { testSideOf } from '../support/test-mode.ts';
+import { startSimulator } from '../support/simulators.ts';
 import {
   createTestDatabase,
   farebox,
   startApi,
-  startSimulator,
   startWorker,
   testEnvironment,
   until,

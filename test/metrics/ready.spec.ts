@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { choosePort } from '../support/ports.ts';
+import { startSimulator } from '../support/simulators.ts';
 import {
   asSuperuser,
   createTestDatabase,
   startApi,
-  startSimulator,
   testEnvironment,
   until,
 } from '../support/stack.ts';

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { startSimulator } from '../support/simulators.ts';
 import {
   createTestDatabase,
   farebox,
   ourProgram,
-  startSimulator,
   testEnvironment,
   type TestDatabase,
 } from '../support/stack.ts';

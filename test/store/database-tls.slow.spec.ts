@@ -5,15 +5,14 @@ import { createTestAccount } from '../support/accounts.ts';
 import { Certificates } from '../support/certificates.ts';
 import { charge } from '../support/http.ts';
 import { startPostgresTls, type PostgresTls } from '../support/postgres-tls.ts';
+import { startSimulator, type Simulator } from '../support/simulators.ts';
 import {
   createTestDatabase,
   farebox,
   startApi,
-  startSimulator,
   startWorker,
   testEnvironment,
   type Environment,
-  type Simulator,
   type TestDatabase,
 } from '../support/stack.ts';
 

@@ -5,7 +5,8 @@ import { BalanceReply } from '../../src/schemas/balance.ts';
 import { CheckoutReply, TopUpsReply } from '../../src/schemas/top-ups.ts';
 import type { TestAccount } from './accounts.ts';
 import { bodyOf, call, type Answer, type CallOptions } from './http.ts';
-import { until, type Server, type Simulator } from './stack.ts';
+import { type Simulator } from './simulators.ts';
+import { until, type Server } from './stack.ts';
 
 type At = Pick<Server, 'url'>;
 type Consumer = Pick<TestAccount, 'consumerKey'>;

@@ -3,8 +3,8 @@
  * and deployment in Temporal, so that no test sees another's data.
  */
 import { execFile } from 'node:child_process';
-import { appendFileSync, openSync } from 'node:fs';
 import { randomBytes } from 'node:crypto';
+import { appendFileSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -17,9 +17,17 @@ import { startChild } from '../../src/embedded/child.ts';
 import { createLog } from '../../src/processes/log.ts';
 import { endAll } from './end-all.ts';
 import { noteLog } from './failure-report.ts';
+import { given, unique } from './given.ts';
 import { endKeptPool } from './kept-pools.ts';
 import { noteSecretsOf } from './leaks.ts';
 import { choosePort } from './ports.ts';
+import {
+  chooseSimulator,
+  SETTLE_SECONDS,
+  startSimulator,
+  type Simulator,
+  type SimulatorOptions,
+} from './simulators.ts';
 import { DEFAULT_TASK_QUEUE } from '../../src/domain/task-queues.ts';
 import { scheduleIdOf } from '../../src/temporal/schedules.ts';
 import { ensureSearchAttributes } from '../../src/temporal/search-attributes.ts';
@@ -41,15 +49,6 @@ export interface ServerProcess extends Server {
   /** Resolves when it has ended, with how it ended. */
   readonly exited: Promise<string>;
   kill(signal: NodeJS.Signals): void;
-}
-
-export interface Simulator extends ServerProcess {
-  /** Farebox's settings for it: STRIPE_SECRET_KEY, STRIPE_API_BASE and so on. */
-  readonly env: Environment;
-  /** The file with all of its state. */
-  readonly database: string;
-  /** The token that its controls require. */
-  readonly token: string;
 }
 
 export interface TestDatabase {
@@ -75,25 +74,14 @@ export interface StackOptions {
   readonly workerEnv?: Environment;
 }
 
-const ROOT = join(import.meta.dirname, '../..');
+const SIMULATOR_MAIN = join(import.meta.dirname, '../../simulator/main.ts');
 const run = promisify(execFile);
 /** `npm run test:program`: every API and worker is the program that the image runs. */
 const AS_PROCESSES = process.env['TEST_AS_PROCESSES'] === 'true';
 
-/** A variable that the global set-up left in the environment. */
-function given(name: string): string {
-  const value = process.env[name];
-  if (!value) throw new Error(`${name} is not set: mocha loads test/support/setup.ts first`);
-  return value;
-}
-
 /** `farebox` as the image runs it, built from src/cli.ts. */
 export function ourProgram(): string {
   return given('TEST_PROGRAM');
-}
-
-function unique(): string {
-  return randomBytes(6).toString('hex');
 }
 
 /** Long enough for a busy machine; a condition that is true sooner is noticed sooner. */
@@ -339,37 +327,27 @@ export async function startWorkerProcess({
   return { ...(await startOurs('worker', [ourProgram(), 'worker'], env)), url: '' };
 }
 
+/** As startSimulator, in a process of its own, which a test may kill. */
+export async function startSimulatorProcess(
+  options: SimulatorOptions = {},
+): Promise<Simulator & ServerProcess> {
+  const { port, webhookUrl, ...simulator } = await chooseSimulator(options);
+  const child = await startOurs('simulator', [SIMULATOR_MAIN], {
+    SIMULATOR_PORT: String(port),
+    SIMULATOR_DB: simulator.database,
+    SIMULATOR_SECRET_KEY: simulator.env.STRIPE_SECRET_KEY,
+    SIMULATOR_WEBHOOK_URL: webhookUrl,
+    SIMULATOR_WEBHOOK_SECRET: simulator.env.STRIPE_WEBHOOK_SECRET,
+    SIMULATOR_TOKEN: simulator.token,
+    SIMULATOR_SETTLE_SECONDS: String(SETTLE_SECONDS),
+  });
+  return { ...child, ...simulator };
+}
+
 async function addressed(env: Environment): Promise<{ url: string; env: Environment }> {
   const port = Number(env['PORT'] ?? (await choosePort()));
   const url = `http://127.0.0.1:${port}`;
   return { url, env: { ...env, PORT: String(port), BASE_URL: env['BASE_URL'] ?? url } };
-}
-
-/** Its webhooks go to the api's future port. It continues with the data of an `earlier` one, if given. */
-export async function startSimulator(
-  options: { readonly apiPort?: number; readonly earlier?: Simulator } = {},
-): Promise<Simulator> {
-  const { earlier } = options;
-  const port = earlier ? Number(new URL(earlier.url).port) : await choosePort();
-  const url = `http://127.0.0.1:${port}`;
-  const database = earlier?.database ?? join(given('TEST_DATA_FOLDER'), `simulator-${unique()}.db`);
-  const env: Environment = earlier?.env ?? {
-    STRIPE_API_BASE: url,
-    STRIPE_SECRET_KEY: `sk_test_${unique()}`,
-    STRIPE_WEBHOOK_SECRET: `whsec_${unique()}`,
-  };
-  const token = earlier?.token ?? unique();
-  const child = await startOurs('simulator', [join(ROOT, 'simulator/main.ts')], {
-    SIMULATOR_PORT: String(port),
-    SIMULATOR_DB: database,
-    SIMULATOR_SECRET_KEY: env['STRIPE_SECRET_KEY'],
-    SIMULATOR_WEBHOOK_URL: `http://127.0.0.1:${options.apiPort ?? 9}/webhooks/stripe`,
-    SIMULATOR_WEBHOOK_SECRET: env['STRIPE_WEBHOOK_SECRET'],
-    SIMULATOR_TOKEN: token,
-    // Bank debits are settled by the tests, never by the clock.
-    SIMULATOR_SETTLE_SECONDS: '86400',
-  });
-  return { ...child, url, env, database, token };
 }
 
 /**

@@ -37,9 +37,9 @@ import {
 import type { TopUpProgress } from '../../workflows/messages.ts';
 import { newDraft, post } from './charge-drafts.ts';
 import { listenOnLoopback } from './loopback.ts';
+import { startSimulator } from './simulators.ts';
 import {
   createTestDatabase,
-  startSimulator,
   startWorker,
   startWorkerProcess,
   testEnvironment,

@@ -1,7 +1,8 @@
 /** What `farebox doctor` prints and its exit codes. Its findings are tested beside this file, by part. */
 import assert from 'node:assert/strict';
 import { checkNames, LEDGER_PARTS } from '../../../src/store/doctor/ledger-checks.ts';
-import { farebox, startSimulator, type Environment, type Simulator } from '../../support/stack.ts';
+import { startSimulator, type Simulator } from '../../support/simulators.ts';
+import { farebox, type Environment } from '../../support/stack.ts';
 import { openPlantedBooks, type PlantedBooks } from './planted-books.ts';
 
 interface Failure {

@@ -4,7 +4,7 @@ import type { Stripe } from 'stripe';
 import { readStripeConfig } from '../../../src/config.ts';
 import { wireId } from '../../../src/domain/ids.ts';
 import { createStripe } from '../../../src/stripe/calls.ts';
-import { startSimulator, type Simulator } from '../../support/stack.ts';
+import { startSimulator, type Simulator } from '../../support/simulators.ts';
 import { openPlantedBooks, type PlantedBooks } from './planted-books.ts';
 
 describe('farebox doctor --only processor', () => {

@@ -15,7 +15,8 @@ import { assertError, bodyOf, call, charge } from '../../support/http.ts';
 import { askForTopUp, control, faultsOf, forgetFaults } from '../../support/payments.ts';
 import { holdAccount } from '../../support/row-locks.ts';
 import { signIn } from '../../support/sessions.ts';
-import { startStack, until, type Simulator, type Stack } from '../../support/stack.ts';
+import { type Simulator } from '../../support/simulators.ts';
+import { startStack, until, type Stack } from '../../support/stack.ts';
 
 const TERMS = { termsVersion: CONSENT_TERMS.version };
 /** Needs the cardholder, unless it was set up. */
