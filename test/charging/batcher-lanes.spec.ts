@@ -9,6 +9,7 @@ import {
   postgresError,
   assertFails,
   assertPosted,
+  waitFor,
 } from '../support/scripted-batcher.ts';
 
 const refuse = async (_: unknown, onSent: () => void): Promise<never> => {
@@ -35,6 +36,29 @@ describe('the lanes of Batcher', () => {
     await Promise.all([first, other, third]);
     for (const index of [2, 3]) (await flush(index)).succeed();
     await Promise.all(flood);
+  });
+
+  it('reports how long the oldest charge of a flush waited, whoever is served first', async () => {
+    const waits: number[] = [];
+    const { post, flush } = openBatcher({
+      batchMax: 3,
+      onFlush: ({ waitedMs }) => waits.push(waitedMs),
+    });
+    const charges = [post(newDraft('first'))];
+    const inFlight = await flush(0);
+    charges.push(...many(1, 3).map((each) => post(each)));
+    const oldest = performance.now();
+    await waitFor(50);
+    const newest = performance.now();
+    charges.push(...many(2, 2).map((each) => post(each)));
+    inFlight.succeed();
+    (await flush(1)).succeed();
+    const last = await flush(2);
+    assert.deepEqual(last.tools, ['2.1', '1.2']);
+    last.succeed();
+    await Promise.all(charges);
+    const [, , waitedMs = 0] = waits;
+    assert.ok(waitedMs > newest - oldest, `${waitedMs} ms`);
   });
 
   describe('with two charges for each waiting developer', () => {
