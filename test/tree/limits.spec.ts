@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Console } from '../../src/console/console.ts';
+import { connectionsMax } from '../../src/embedded/parts.ts';
 import type { ApiPools } from '../../src/processes/api-pools.ts';
 import { read, ROOT } from './sources.ts';
 
@@ -101,6 +102,14 @@ describe('the connections to PostgreSQL', () => {
   const api = sum(pools);
   const shared = sum(besideOthers);
   const worker = figure('src/processes/worker.ts', 'DATABASE_CONNECTIONS');
+
+  it('fit into those of the start, with some to spare, for any number of API processes', () => {
+    for (const count of [1, 2, 4, 64]) {
+      const needed = (count === 1 ? api : shared * count) + worker;
+      const allowed = connectionsMax({ API_PROCESSES: String(count) });
+      assert.ok(allowed >= needed + 20, `${count}: ${allowed} for ${needed}`);
+    }
+  });
 
   for (const [path, claims] of Object.entries({
     'docs/limits.md': [
