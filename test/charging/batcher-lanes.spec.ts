@@ -241,6 +241,38 @@ describe('the lanes of Batcher', () => {
     }
   });
 
+  it('refuses a developer with a full share of the lane for exceptions, and no other', async () => {
+    const waiting = Promise.withResolvers<void>();
+    const sent: string[] = [];
+    const { post } = openBatcher({
+      queueMaxByDeveloper: 2,
+      execute: async (drafts) => {
+        sent.push(...drafts.map(({ tool }) => tool));
+        return drafts.map(() => undefined);
+      },
+      decide: async (drafts) => {
+        await waiting.promise;
+        return drafts.map(posted);
+      },
+    });
+    const isMoved = async (tool: string) => {
+      while (sent.at(-1) !== tool) await turn();
+      await turn();
+    };
+    const answers: Promise<unknown>[] = [];
+    // One is being decided, and two wait behind it.
+    for (const [consumer, draft] of many(1, 3).entries()) {
+      answers.push(post({ ...draft, consumerId: newDraft('', { consumer }).consumerId }));
+      await isMoved(draft.tool);
+    }
+    const refused = assertFails(post(newDraft('too many', { consumer: 3 })), 'not_made');
+    await isMoved('too many');
+    answers.push(post(newDraft('other', { developer: 2, consumer: 4 })));
+    await isMoved('other');
+    waiting.resolve();
+    await Promise.all([refused, ...answers]);
+  });
+
   it('does not make a charge whose consumer stays locked past the deadline', async () => {
     const only = newDraft('held');
     const { post } = openBatcher({
