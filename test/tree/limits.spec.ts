@@ -62,6 +62,15 @@ describe('docs/limits.md', () => {
     );
   });
 
+  it('names a test of each setting that sets it', () => {
+    const bySetting = rows.filter(({ setBy }) => /^`\w+`$/.test(setBy));
+    assert.ok(bySetting.length > 5);
+    assert.deepEqual(
+      bySetting.filter(({ setBy, test }) => !read(test).includes(setBy.replaceAll('`', ''))),
+      [],
+    );
+  });
+
   function valueOf(setBy: string): number {
     const [, name = '', path] = /^`([\w.]+)`(?: in `(.+)`)?$/.exec(setBy) ?? [];
     const found =
