@@ -1,6 +1,6 @@
 /**
- * The targets of the bench: ratios of rows of the same round, and two absolute figures. The report names missed
- * targets, but they fail nothing.
+ * The targets of the bench: ratios of rows of the same round, and absolute figures: waits in milliseconds, bytes and
+ * memory. The report names missed targets, but they fail nothing.
  */
 import { bestOf, type RowResult } from './rounds.ts';
 

@@ -26,7 +26,7 @@ const AUTHORITY = /^[a-z][a-z\d+.-]*:\/\/[^/?#]*/i;
 export type SignedInOwner = KeyOwner &
   Pick<AccountOwner, 'isOperator' | 'hasSecondFactor'> & { readonly sessionId: string };
 
-/** Of a pool that is not open yet. */
+/** The state of a pool that is not open yet. */
 const NO_CONNECTIONS = { acquiredConnections: 0, idleConnections: 0, waitingClients: 0 };
 
 interface Loaded {

@@ -38,7 +38,7 @@ describe('the lanes of Batcher', () => {
     await Promise.all(flood);
   });
 
-  it('reports how long the oldest charge of a flush waited, whoever is served first', async () => {
+  it('reports how long the oldest charge of a flush waited, even when a newer one is served first', async () => {
     const waits: number[] = [];
     const { post, flush } = openBatcher({
       batchMax: 3,

@@ -1,4 +1,4 @@
-/** The journal of a lease: a call that was confirmed is settled, whatever an earlier process or the disk left in the file. */
+/** The journal of a lease: a confirmed call is settled, even after an earlier process or the disk left half a line in it. */
 import assert from 'node:assert/strict';
 import { copyFile, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

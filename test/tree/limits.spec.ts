@@ -29,7 +29,7 @@ const SET_ELSEWHERE = ['the system', 'the owner'];
 /** A number or a product of numbers, also of micro-dollars. */
 const PRODUCT = String.raw`(?:asMicros\()?([\d_]+(?: \* (?:[\d_]+|MICROS_PER_DOLLAR))*)`;
 
-/** Of PostgreSQL's default, without `superuser_reserved_connections` and what a worker needs to make partitions. */
+/** PostgreSQL's default, less `superuser_reserved_connections` and the two with which a worker makes partitions. */
 const DEFAULT_CONNECTIONS = 100 - 3 - 2;
 const WORDS = ['no', 'one', 'two', 'three', 'four', 'five'];
 
