@@ -82,7 +82,6 @@ describe('docs/limits.md', () => {
 });
 
 describe('the connections to PostgreSQL', () => {
-  const figure = (path: string, name: string) => product(constantIn(read(path), name)?.[1] ?? '');
   const ofPool = (name: string) => figure('src/processes/api-pools.ts', `${name}.maxPoolSize`);
   const ofLane = (name: string) => figure('src/charging/limits.ts', name);
   const ofConsole = (use: string) => figure('src/console/pool.ts', `CONNECTIONS.${use}`);
@@ -106,8 +105,6 @@ describe('the connections to PostgreSQL', () => {
 
   const pools = poolsOf('alone');
   const besideOthers = poolsOf('besideOthers');
-  const sum = (all: object) =>
-    Object.values(all).reduce((left: number, right: number) => left + right, 0);
   const api = sum(pools);
   const shared = sum(besideOthers);
   const worker = figure('src/processes/worker.ts', 'DATABASE_CONNECTIONS');
@@ -115,7 +112,7 @@ describe('the connections to PostgreSQL', () => {
   it('fit into those of the start, with some to spare, for any number of API processes', () => {
     for (const count of [1, 2, 4, 64]) {
       const needed = (count === 1 ? api : shared * count) + worker;
-      const allowed = connectionsMax({ API_PROCESSES: String(count) });
+      const allowed = connectionsMax(count);
       assert.ok(allowed >= needed + 20, `${count}: ${allowed} for ${needed}`);
     }
   });
@@ -164,6 +161,15 @@ function constantIn(code: string, name: string): RegExpExecArray | null {
       ? `const ${constant} = ${PRODUCT}`
       : `const ${constant} = \\{[^}]*${member}: ${PRODUCT}`;
   return new RegExp(pattern).exec(code);
+}
+
+/** A constant of a file. */
+function figure(path: string, name: string): number {
+  return product(constantIn(read(path), name)?.[1] ?? '');
+}
+
+function sum(figures: Readonly<Record<string, number>>): number {
+  return Object.values(figures).reduce((left, right) => left + right, 0);
 }
 
 function product(text: string): number {
