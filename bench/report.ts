@@ -10,7 +10,7 @@ import type { Options } from './options.ts';
 import { bestOf, median, type Measured, type RowResult } from './rounds.ts';
 import { scriptRunner } from './scripts.ts';
 import type { Stack } from './stack.ts';
-import { TARGETS, type Results, type Target } from './targets.ts';
+import { isReached, TARGETS, type Results, type Target } from './targets.ts';
 
 const README = join(import.meta.dirname, 'README.md');
 const RESULTS = join(import.meta.dirname, 'results');
@@ -121,10 +121,6 @@ function targetLine(target: Target, values: readonly number[]): string | undefin
 function sizeLine({ charges, parts }: ChargeSize): string {
   const all = Object.entries(parts).map(([name, bytes]) => `${name} ${bytes.toFixed(0)}`);
   return `Bytes a charge, after ${charges} of them: ${all.join(', ')}.`;
-}
-
-function isReached({ bound, goal }: Target, values: readonly number[]): boolean {
-  return bound === 'at least' ? median(values) >= goal : median(values) <= goal;
 }
 
 function spread(values: readonly number[], digits: number): string {

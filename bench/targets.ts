@@ -1,8 +1,8 @@
 /**
- * The targets of the bench: ratios of rows of the same round, and two absolute figures. The report names missed
- * targets, but they fail nothing.
+ * The targets of the bench: ratios of rows of the same round, and absolute figures: waits in milliseconds, bytes and
+ * memory. The report names missed targets, but they fail nothing.
  */
-import { bestOf, type RowResult } from './rounds.ts';
+import { bestOf, median, type RowResult } from './rounds.ts';
 
 export interface Results {
   readonly rows: readonly RowResult[];
@@ -117,6 +117,10 @@ function figure(name: string, which: 'bytesPerCharge' | 'apiPeakMemoryMiB', goal
     digits: 0,
     values: (results) => (results[which] === undefined ? [] : [results[which]]),
   };
+}
+
+export function isReached({ bound, goal }: Target, values: readonly number[]): boolean {
+  return bound === 'at least' ? median(values) >= goal : median(values) <= goal;
 }
 
 /** The given rows, plus the rows that their targets compare them with. */

@@ -81,7 +81,8 @@ export function failureOf({ status, header, json, cause, signal }) {
 }
 
 /**
- * Whether the service looked up the idempotency key before it refused. A revoked key is refused before that.
+ * Whether the service looked up the idempotency key before it refused, or need not, since nothing is ever charged with
+ * a test key and a live key. A revoked key is refused before that.
  * A proxy's own answer has no code, and the client's error for it has that of an outage.
  */
 export function looksUp({ status, code }) {

@@ -1,4 +1,4 @@
-/** Writes docs/openapi.json and client/api.d.ts: `npm run generate`. */
+/** Writes docs/openapi.json, docs/events.md and client/api.d.ts: `npm run generate`. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { apiFiles } from './api-files.ts';

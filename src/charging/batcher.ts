@@ -197,7 +197,7 @@ export class Batcher<Draft extends Batchable, Outcome> {
     await this.#flush(lane, batch);
     this.#options.onFlush?.({
       charges: batch.length,
-      waitedMs: sentMs - (batch[0]?.since ?? sentMs),
+      waitedMs: sentMs - batch.reduce((oldest, { since }) => Math.min(oldest, since), sentMs),
       tookMs: performance.now() - sentMs,
     });
   }

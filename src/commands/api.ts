@@ -14,7 +14,7 @@ export function register(command: Command): void {
     const config = readApiConfig(process.env);
     const log = createLog('api', config.logLevel, { mixin: config.traces && traceIds });
     const stopped = untilStopped();
-    // After the settings, so that wrong ones are refused at once: this loads a thousand files.
+    // After the settings, so that wrong ones are refused at once: this loads two thousand files.
     const { runApi } = await import('../processes/api.ts');
     // As process 1 of a container without an init, it is not ended by a signal that nobody listens to.
     const api = await Promise.race([runApi(config, log), stopped]);

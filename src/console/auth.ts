@@ -244,7 +244,8 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
     const ended = Promise.all([pool.end(), counting.end()]);
     await Promise.race([ended, delay(END_MS_MAX, undefined, { ref: false })]);
   };
-  return { ...auth, handler: throwing(auth.handler, failures), end };
+  const pools = { console: pool, consoleCounts: counting };
+  return { ...auth, handler: throwing(auth.handler, failures), pools, end };
 }
 
 /** What happens before the library changes a row. */

@@ -26,6 +26,9 @@ const AUTHORITY = /^[a-z][a-z\d+.-]*:\/\/[^/?#]*/i;
 export type SignedInOwner = KeyOwner &
   Pick<AccountOwner, 'isOperator' | 'hasSecondFactor'> & { readonly sessionId: string };
 
+/** The state of a pool that is not open yet. */
+const NO_CONNECTIONS = { acquiredConnections: 0, idleConnections: 0, waitingClients: 0 };
+
 interface Loaded {
   readonly auth: Auth;
   readonly handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
@@ -117,6 +120,14 @@ export class Console {
 
   #renewCookies({ headers }: IncomingMessage): void {
     if (headers.cookie !== undefined) headers.cookie = this.#signatures.renewed(headers.cookie);
+  }
+
+  /** For the metrics. They are opened when better-auth is loaded. */
+  get pools() {
+    const stateOf = (name: keyof Auth['pools']) => ({
+      state: () => this.#auth?.pools[name].state() ?? NO_CONNECTIONS,
+    });
+    return { console: stateOf('console'), consoleCounts: stateOf('consoleCounts') };
   }
 
   async end(): Promise<void> {

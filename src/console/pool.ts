@@ -20,7 +20,16 @@ type Callback = (
 ) => void;
 
 /** The driver's own errors do not tell a connection that could not be made from one that was lost. */
-class ConsolePool extends Pool {
+export class ConsolePool extends Pool {
+  /** As Slonik's pools report it, for the metrics. */
+  state() {
+    return {
+      acquiredConnections: this.totalCount - this.idleCount,
+      idleConnections: this.idleCount,
+      waitingClients: this.waitingCount,
+    };
+  }
+
   override connect(): Promise<PoolClient>;
   override connect(callback: Callback): void;
   override connect(callback?: Callback): Promise<PoolClient> | void {
@@ -37,7 +46,11 @@ function notConnected(cause: unknown): NotConnectedError {
   return new NotConnectedError('no connection to Postgres', { cause });
 }
 
-export function openPool(databaseUrl: string, log: Logger, use: keyof typeof CONNECTIONS): Pool {
+export function openPool(
+  databaseUrl: string,
+  log: Logger,
+  use: keyof typeof CONNECTIONS,
+): ConsolePool {
   const pool = new ConsolePool({
     connectionString: withSessionOptions(databaseUrl, {
       search_path: 'console',

@@ -43,6 +43,7 @@ function publicOnly(
       return;
     }
     connect(target, (error, socket) => {
+      // A second lock, should the driver ever connect to an address that was not looked up above.
       const address = socket?.remoteAddress ?? '';
       if (socket && !isPublicAddress(address)) {
         socket.destroy();

@@ -98,6 +98,7 @@ export async function startDatabase(context: Context): Promise<Settings> {
       env,
       port: ports.postgres,
       passwords: secretsOf(dataDir).postgres,
+      settings: { max_connections: String(connectionsMax(apiProcesses(env))) },
     }),
   );
   progress.say('PostgreSQL', `${version} on port ${ports.postgres}`, 'done');
@@ -275,6 +276,11 @@ export function apiProcesses(env: Environment): number {
     throw new Error('API_PROCESSES must be 1: only Linux spreads connections over processes');
   }
   return count;
+}
+
+/** For the API processes and the worker (docs/scale.md), and 20 for commands, people and PostgreSQL itself. */
+export function connectionsMax(processes: number): number {
+  return Math.max(100, 29 * processes + 12 + 20);
 }
 
 export async function refuseTakenPort(

@@ -20,15 +20,21 @@ export class SupervisedChild<T extends Child = Child> {
   readonly #start: () => Promise<T>;
   readonly #log: (line: string) => void;
   readonly #wait: Wait;
+  readonly #healthyMs: number;
   readonly #stopping = new AbortController();
   #starting: Promise<T> | undefined;
   #child: T | undefined;
   #watching: Promise<void> = Promise.resolve();
 
-  constructor(start: () => Promise<T>, log: (line: string) => void, wait = waitFor) {
+  constructor(
+    start: () => Promise<T>,
+    log: (line: string) => void,
+    { wait = waitFor, healthyMs = HEALTHY_MS } = {},
+  ) {
     this.#start = start;
     this.#log = log;
     this.#wait = wait;
+    this.#healthyMs = healthyMs;
   }
 
   /** The first start. Failures are the caller's to handle. */
@@ -59,7 +65,7 @@ export class SupervisedChild<T extends Child = Child> {
       const startedAt = performance.now();
       const how = await child.exited;
       if (this.#stopping.signal.aborted) return;
-      if (performance.now() - startedAt > HEALTHY_MS) backoffMs = BACKOFF_MS_MIN;
+      if (performance.now() - startedAt > this.#healthyMs) backoffMs = BACKOFF_MS_MIN;
       this.#log(`${child.name} ended (${how}); starting it again`);
       let next: T | undefined;
       while (!next) {

@@ -17,7 +17,7 @@ export function observeFlushes(registry: Registry): (flush: Flush) => void {
   });
   const waited = new Histogram({
     name: 'farebox_charge_batch_wait_seconds',
-    help: 'How long the first charge of a flush waited before it was sent.',
+    help: 'How long the oldest charge of a flush waited before it was sent.',
     buckets: SECONDS,
     registers,
   });

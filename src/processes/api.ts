@@ -65,7 +65,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
       responses: api.responses,
       waitingCharges: () => api.batcher.waiting + api.entries.waiting,
       isReady: async () => canCharge(await api.readiness.check()),
-      pools: { ...others, reads },
+      pools: { ...others, reads, ...api.console.pools },
     });
     const metrics = await serveMetrics({ host, port: metricsPort, log }, registry);
     opened.defer(() => metrics.close());

@@ -84,7 +84,7 @@ const WEBHOOK_ENDPOINTS_RESERVED = 50;
 const MAILS_MAX = 20;
 /** How long a task waits for the worker that has the workflow cached; that worker may have been killed. */
 const STICKY_TIMEOUT = '2s';
-/** An activity takes up to 15 s. Another worker retries the ones that this cuts off. */
+/** Most activities end within this time. Another worker retries the ones that this cuts off. */
 const SHUTDOWN_GRACE = '10s';
 
 export async function createQueueWorkers(deps: QueueWorkerDeps): Promise<Worker[]> {

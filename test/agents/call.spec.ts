@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { callAgent } from '../../src/agents/call.ts';
 import type { AgentAnswer, AgentRequest } from '../../src/agents/adapter.ts';
 import { echo, sendJson, startAgent, type Respond, type TestAgent } from '../support/agents.ts';
+import { until } from '../support/stack.ts';
 
 const INVOCATION_ID = 'inv_0190b3a01c2d7e3f8a4b5c6d7e8f9a0b';
 
@@ -82,6 +83,13 @@ describe('an agent', () => {
         const answer = await call(await agentThat(() => {}), { protocol }, { timeoutMs: 300 });
         assert.equal(answer.kind, 'unavailable', JSON.stringify(answer));
         assert.match(answer.error.message, /in time/);
+      });
+
+      it('has no connection left after the call', async () => {
+        const agent = await agentThat(echo);
+        await call(agent, { protocol });
+        assert.ok(agent.calls.length > 0);
+        await until(async () => (await agent.countConnections()) === 0);
       });
 
       for (const status of [400, 401, 403, 404, 409, 422]) {

@@ -1,7 +1,7 @@
 /** How the bench evaluates its measurements: the best connection count, ratios within a round, targets. */
 import assert from 'node:assert/strict';
 import { bestOf, measureInTurn, median, type RowResult } from '../../bench/rounds.ts';
-import { TARGETS, withRivals } from '../../bench/targets.ts';
+import { isReached, TARGETS, withRivals } from '../../bench/targets.ts';
 import { readOptions } from '../../bench/options.ts';
 
 /** A row by its connection counts, each with one rate per round. */
@@ -16,10 +16,14 @@ function row(key: string, rates: Readonly<Record<number, readonly number[]>>): R
   };
 }
 
-function valuesOf(name: string, rows: readonly RowResult[]): readonly number[] {
+function targetOf(name: string) {
   const target = TARGETS.find((candidate) => candidate.name === name);
   assert.ok(target);
-  return target.values({ rows });
+  return target;
+}
+
+function valuesOf(name: string, rows: readonly RowResult[]): readonly number[] {
+  return targetOf(name).values({ rows });
 }
 
 describe('the bench', () => {
@@ -50,6 +54,29 @@ describe('the bench', () => {
 
   it('says nothing about a target whose rows were not measured', () => {
     assert.deepEqual(valuesOf('single charges / bare Koa', [row('U', { 64: [1] })]), []);
+  });
+
+  it('wants a rate that is high enough, and a wait, a size and a latency that are low enough', () => {
+    for (const [name, goal] of [
+      ['single charges / debits by Postgres alone', 1.5],
+      ['one hot consumer / debits of one row', 5],
+    ] as const) {
+      const verdicts = [goal - 0.1, goal, goal + 0.1].map((value) =>
+        isReached(targetOf(name), [value]),
+      );
+      assert.deepEqual(verdicts, [false, true, true], name);
+    }
+    for (const [name, goal] of [
+      ['one connection, p50 / one debit by Postgres alone, p50', 3],
+      ['tools, p50, much data / little', 1.5],
+      ['charges with much data, p99 ms', 30],
+      ['bytes a charge in Postgres', 300],
+    ] as const) {
+      const verdicts = [goal - 0.1, goal, goal + 0.1].map((value) =>
+        isReached(targetOf(name), [value]),
+      );
+      assert.deepEqual(verdicts, [true, true, false], name);
+    }
   });
 
   it('takes the mean of the middle two of an even number of values', () => {

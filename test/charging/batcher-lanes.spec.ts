@@ -9,6 +9,7 @@ import {
   postgresError,
   assertFails,
   assertPosted,
+  waitFor,
 } from '../support/scripted-batcher.ts';
 
 const refuse = async (_: unknown, onSent: () => void): Promise<never> => {
@@ -35,6 +36,29 @@ describe('the lanes of Batcher', () => {
     await Promise.all([first, other, third]);
     for (const index of [2, 3]) (await flush(index)).succeed();
     await Promise.all(flood);
+  });
+
+  it('reports how long the oldest charge of a flush waited, even when a newer one is served first', async () => {
+    const waits: number[] = [];
+    const { post, flush } = openBatcher({
+      batchMax: 3,
+      onFlush: ({ waitedMs }) => waits.push(waitedMs),
+    });
+    const charges = [post(newDraft('first'))];
+    const inFlight = await flush(0);
+    charges.push(...many(1, 3).map((each) => post(each)));
+    const oldest = performance.now();
+    await waitFor(50);
+    const newest = performance.now();
+    charges.push(...many(2, 2).map((each) => post(each)));
+    inFlight.succeed();
+    (await flush(1)).succeed();
+    const last = await flush(2);
+    assert.deepEqual(last.tools, ['2.1', '1.2']);
+    last.succeed();
+    await Promise.all(charges);
+    const [, , waitedMs = 0] = waits;
+    assert.ok(waitedMs > newest - oldest, `${waitedMs} ms`);
   });
 
   describe('with two charges for each waiting developer', () => {
@@ -215,6 +239,38 @@ describe('the lanes of Batcher', () => {
       await Promise.all([...answers, ...others.map((each) => assertPosted(post(each), each))]);
       assert.ok(sizes.length < 40, `at ${place}: ${sizes.join(' ')}`);
     }
+  });
+
+  it('refuses a developer with a full share of the lane for exceptions, and no other', async () => {
+    const waiting = Promise.withResolvers<void>();
+    const sent: string[] = [];
+    const { post } = openBatcher({
+      queueMaxByDeveloper: 2,
+      execute: async (drafts) => {
+        sent.push(...drafts.map(({ tool }) => tool));
+        return drafts.map(() => undefined);
+      },
+      decide: async (drafts) => {
+        await waiting.promise;
+        return drafts.map(posted);
+      },
+    });
+    const isMoved = async (tool: string) => {
+      while (sent.at(-1) !== tool) await turn();
+      await turn();
+    };
+    const answers: Promise<unknown>[] = [];
+    // One is being decided, and two wait behind it.
+    for (const [consumer, draft] of many(1, 3).entries()) {
+      answers.push(post({ ...draft, consumerId: newDraft('', { consumer }).consumerId }));
+      await isMoved(draft.tool);
+    }
+    const refused = assertFails(post(newDraft('too many', { consumer: 3 })), 'not_made');
+    await isMoved('too many');
+    answers.push(post(newDraft('other', { developer: 2, consumer: 4 })));
+    await isMoved('other');
+    waiting.resolve();
+    await Promise.all([refused, ...answers]);
   });
 
   it('does not make a charge whose consumer stays locked past the deadline', async () => {

@@ -5,7 +5,11 @@
 import assert from 'node:assert/strict';
 import { randomUUIDv7 } from 'node:crypto';
 import { Client } from 'pg';
-import { createEntryBatcher, type EntryBatcher } from '../../src/charging/ledger-batchers.ts';
+import {
+  createChargeBatcher,
+  createEntryBatcher,
+  type EntryBatcher,
+} from '../../src/charging/ledger-batchers.ts';
 import { DatabaseClock } from '../../src/charging/database-clock.ts';
 import { BATCH_MAX, EXCEPTION_LANES } from '../../src/charging/limits.ts';
 import { createDatabase, type Database } from '../../src/store/database.ts';
@@ -73,6 +77,24 @@ describe('the batcher of entries', () => {
     await place(other);
     assert.ok(flooded <= BATCH_MAX, `${flooded} holds of the flood were placed first`);
     await Promise.all(flood);
+  });
+
+  it('lets 5,000 entries of a developer wait in a lane, and 20,000 in total; the batcher of charges does too', async () => {
+    const charge = { ...newDraft(consumers[0]!, 1), kind: 'charge' } as const;
+    const developerIds = Array.from({ length: 5 }, () => randomUUIDv7());
+    const deps = { pool, laneCount: 1, receiptKey: RECEIPT_KEY, clock, onFailure: () => {} };
+    for (const opened of [createEntryBatcher(deps), createChargeBatcher(deps)]) {
+      const answers = developerIds.flatMap((developerId, index) => {
+        // All arrive in one turn of the event loop, and are dropped unsent in the next one.
+        const own = Array.from({ length: 5_001 }, () =>
+          opened.post({ ...charge, developerId }, gone),
+        );
+        assert.equal(opened.waiting, Math.min(20_000, (index + 1) * 5_000));
+        return own;
+      });
+      await Promise.allSettled(answers);
+      assert.equal(opened.waiting, 0);
+    }
   });
 
   it('decides holds and charges in the order of their arrival', async () => {

@@ -182,6 +182,31 @@ describe('client: concurrent charges', () => {
     assert.equal(api.seen.length, REQUESTS_MAX + 1);
   });
 
+  it('share a request with none of those that ended before it was sent, however large these are', async () => {
+    const gate = held(makeAll);
+    await using api = await service(gate.step);
+    const farebox = api.farebox();
+    const calls: Promise<Charge>[] = [];
+    for (const key of names(REQUESTS_MAX)) {
+      calls.push(...chargeAll(farebox, [key]));
+      await until(() => api.seen.length === calls.length);
+    }
+    const given = new AbortController();
+    const metadata = Object.fromEntries(names(20).map((name) => [name, 'x'.repeat(500)]));
+    const ended = names(50).map((key) =>
+      farebox.charge(request(`ended-${key}`, { metadata }), { signal: given.signal }),
+    );
+    const late = ['late-1', 'late-2', 'late-3'];
+    calls.push(...chargeAll(farebox, late));
+    given.abort();
+    await Promise.allSettled(ended);
+    gate.release();
+    await until(() => api.seen.length > REQUESTS_MAX);
+    assert.deepEqual(keysOf(api.charges[REQUESTS_MAX]), late);
+    gate.release();
+    await Promise.all(calls);
+  });
+
   it('are not held up by a connection that hangs', async () => {
     const hanging = Array.from({ length: REQUESTS_MAX }, () => silence);
     await using api = await service(...(hanging as [Step]), makeAll);

@@ -97,6 +97,9 @@ describe('client: an event', () => {
     await refuses({ body, headers: {}, secret }, /missing/);
     const odd = { ...headers, 'webhook-signature': 'v1,* v1a,AAAA v1,' };
     await refuses({ body, headers: odd, secret }, /no signature/);
+    const later = headers['webhook-signature']?.replace('v1,', 'v2,') ?? '';
+    const ofVersion2 = { ...headers, 'webhook-signature': later };
+    await refuses({ body, headers: ofVersion2, secret }, /no signature/);
     await verifyWebhook({
       body,
       headers: signed(secret, nowSeconds() - 400),

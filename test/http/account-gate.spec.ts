@@ -67,6 +67,21 @@ describe('the share of an account', () => {
     });
   });
 
+  it('begins what waits in its order, so that small work does not pass a larger piece for ever', async () => {
+    const gate = new AccountGate({ weightMax: 3, waitMsMax: 60_000, waitingMax: 10 });
+    const { promise: blocked, resolve: unblock } = Promise.withResolvers<void>();
+    const began: string[] = [];
+    const run = (name: string, weight: number, work = Promise.resolve()) =>
+      gate.run(ACCOUNT, weight, () => {
+        began.push(name);
+        return work;
+      });
+    const all = [run('first', 2, blocked), run('large', 2), run('small', 1)];
+    unblock();
+    await Promise.all(all);
+    assert.deepEqual(began, ['first', 'large', 'small']);
+  });
+
   it('begins what fits when a larger piece of work before it has waited too long', async () => {
     const gate = new AccountGate({ weightMax: 3, waitMsMax: 60_000, waitingMax: 10 });
     const { promise: blocked, resolve: unblock } = Promise.withResolvers<void>();

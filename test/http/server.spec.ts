@@ -13,12 +13,15 @@ import { until } from '../support/stack.ts';
 /** More than the buffers of two sockets take. */
 const LARGE = Buffer.alloc(64 * 1024 * 1024, 'x');
 const PIECES = Array.from({ length: 2_000 }, () => 'x'.repeat(50_000));
+const LAST = 'GET /small HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';
 
 describe('a connection whose response has begun', () => {
   /** Closes a connection whose client stops reading for a second. */
   let hasty: ListeningServer;
   /** For clients that read all the time, in a process that is busy. Shorter than the time between two requests. */
   let patient: ListeningServer;
+  /** Waits as long as that of an API process. */
+  let usual: ListeningServer;
   let finish: () => void;
   /** The server's side of the last connection. */
   let served: Socket;
@@ -37,12 +40,13 @@ describe('a connection whose response has begun', () => {
     });
     const options = { host: '127.0.0.1', port: 0, sharesPort: false, connectionsPerAddress: 0 };
     const responses = { unparsable: () => {} } as unknown as ResponseRecorder;
-    const start = (unreadTimeoutMs: number) =>
-      listen(app, { ...options, unreadTimeoutMs }, 'http://farebox.example', responses);
-    hasty = await start(1_000);
-    patient = await start(KEEP_ALIVE_TIMEOUT_MS - 5_000);
+    const start = (waits: { unreadTimeoutMs?: number }) =>
+      listen(app, { ...options, ...waits }, 'http://farebox.example', responses);
+    hasty = await start({ unreadTimeoutMs: 1_000 });
+    patient = await start({ unreadTimeoutMs: KEEP_ALIVE_TIMEOUT_MS - 5_000 });
+    usual = await start({});
   });
-  after(() => Promise.all([hasty.close(), patient.close()]));
+  after(() => Promise.all([hasty.close(), patient.close(), usual.close()]));
 
   function ask(path: string, more = '', { port } = hasty): Socket {
     const socket: Socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
@@ -70,8 +74,7 @@ describe('a connection whose response has begun', () => {
     const warnings: Error[] = [];
     const warn = (warning: Error) => void warnings.push(warning);
     process.on('warning', warn);
-    const more = 'GET /small HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';
-    const socket = ask('/pieces', more, patient);
+    const socket = ask('/pieces', LAST, patient);
     assert.match(await text(socket), /small$/);
     process.off('warning', warn);
     assert.deepEqual(warnings, []);
@@ -85,6 +88,13 @@ describe('a connection whose response has begun', () => {
       socket.destroy();
     });
   }
+
+  it('has two minutes to read on, unless it is configured otherwise', async () => {
+    const socket = ask('/large', LAST, usual);
+    await once(socket, 'readable');
+    await until(() => served.timeout === 120_000);
+    assert.match(await text(socket), /small$/);
+  });
 
   it('is kept for the next request when the client has read a large response', async () => {
     const socket = ask('/large', '', patient);

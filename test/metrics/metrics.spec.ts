@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { Client } from 'pg';
 import { parse } from 'yaml';
 import { PARTS } from '../../src/commands/doctor.ts';
+import type { Console } from '../../src/console/console.ts';
 import { ERRORS } from '../../src/domain/errors.ts';
 import { idsAt, wireId } from '../../src/domain/ids.ts';
 import type { ApiPools } from '../../src/processes/api-pools.ts';
@@ -198,8 +199,10 @@ describe('metrics', () => {
   });
 
   it('show the connections of a pool and the lag of the event loop', async () => {
+    const body = { email: 'nobody@example.com', password: 'not the password' };
+    await call(api, 'POST', '/console/auth/sign-in/email', { body });
     for (const [process, pools] of [
-      ['api', ['charges', 'lookUps']],
+      ['api', ['charges', 'lookUps', 'console', 'consoleCounts']],
       ['worker', ['activities']],
     ] as const) {
       const found = await scrape(process);
@@ -422,13 +425,16 @@ describe('deploy/alerts.yml', () => {
 });
 
 /** The type names every pool of an API, so a pool that is added must be added here. */
-const API_POOLS: Readonly<Record<Exclude<keyof ApiPools, 'database'> | 'reads', true>> = {
+type ApiPool = Exclude<keyof ApiPools, 'database'> | 'reads' | keyof Console['pools'];
+const API_POOLS: Readonly<Record<ApiPool, true>> = {
   lookUps: true,
   reads: true,
   invocations: true,
   charges: true,
   holds: true,
   leases: true,
+  console: true,
+  consoleCounts: true,
 };
 
 interface AlertRule {

@@ -1,8 +1,10 @@
 /** Signed webhooks: delivered, retried, and still pending after kill -9. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import type { Stripe } from 'stripe';
 import { SimulatorProcess, until, WebhookReceiver } from './simulator-process.ts';
 
@@ -130,6 +132,20 @@ describe("the simulator's webhooks", () => {
     assert.equal(again.payment_status, 'paid');
   });
 
+  it('are given up after three days', async () => {
+    receiver.status = 503;
+    await createCustomer(simulator);
+    await until(() => receiver.refusals >= 1);
+    await simulator.end('SIGKILL');
+    const database = new DatabaseSync(join(simulator.directory, 'simulator.sqlite'));
+    database.exec(`update owed_webhooks set first_at_ms = first_at_ms - ${3 * 86_400_000}`);
+    database.close();
+    receiver.forget();
+    simulator = await SimulatorProcess.start(receiver.url, simulator);
+    await untilNothingIsOwed();
+    assert.deepEqual(receiver.events, []);
+  });
+
   it('leave a page that can still be paid after kill -9', async () => {
     const session = await createSession(simulator);
     await simulator.end('SIGKILL');
@@ -155,6 +171,27 @@ describe("the simulator's process", () => {
     await receiver.event('checkout.session.async_payment_succeeded', good.id);
     await receiver.event('checkout.session.async_payment_failed', bad.id);
     receiver.close();
+  });
+
+  it('sends at most 16 webhooks at once', async () => {
+    const waiting = new Set<ServerResponse>();
+    const slow = createServer((_, response) => {
+      waiting.add(response);
+      response.on('close', () => waiting.delete(response));
+    });
+    slow.listen(0, '127.0.0.1');
+    await once(slow, 'listening');
+    const { port } = slow.address() as AddressInfo;
+    simulator = await SimulatorProcess.start(`http://127.0.0.1:${port}/`);
+    await simulator.control('POST', 'webhooks', { mode: 'hold' });
+    for (let index = 0; index < 20; index += 1) await createCustomer(simulator);
+    await simulator.control('POST', 'webhooks', { mode: 'deliver' });
+    await until(() => waiting.size >= 16);
+    // Further ones would have been sent before these answers.
+    for (let n = 0; n < 10; n += 1) await simulator.control('GET', 'webhooks');
+    assert.ok(waiting.size <= 16, `${waiting.size} at once`);
+    slow.close();
+    slow.closeAllConnections();
   });
 
   it('keeps an idempotency key through kill -9', async () => {

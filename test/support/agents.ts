@@ -1,6 +1,7 @@
 /** Agents for tests: servers on loopback that record every call, and behave as a test decides. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
+import { promisify } from 'node:util';
 import { closeNow, listenOnLoopback } from './loopback.ts';
 
 /** A request as the agent received it. */
@@ -18,6 +19,8 @@ export interface TestAgent {
   readonly calls: readonly AgentCall[];
   /** Idempotency keys in order of arrival, each once: the agent's effects. */
   readonly effects: ReadonlySet<string>;
+  /** How many are open now. */
+  countConnections(): Promise<number>;
   stop(): Promise<void>;
 }
 
@@ -53,12 +56,15 @@ export async function startAgent(respond: Respond = echo, port = 0): Promise<Tes
       return respond(call, response, calls.length);
     });
   });
+  // It keeps idle connections for longer than a test takes, and says so to its callers.
+  server.keepAliveTimeout = 600_000;
   const ownPort = await listenOnLoopback(server, port);
   return {
     url: `http://127.0.0.1:${ownPort}`,
     port: ownPort,
     calls,
     effects,
+    countConnections: () => promisify(server.getConnections.bind(server))(),
     stop: () => closeNow(server),
   };
 }

@@ -7,7 +7,12 @@ import { globSync } from 'node:fs';
 import { Command, type Option } from 'commander';
 import { read, ROOT, writtenFiles } from './sources.ts';
 
-const PAGES = ['README.md', ...globSync('docs/**/*.md', { cwd: ROOT })];
+const PAGES = [
+  'README.md',
+  'CONTRIBUTING.md',
+  'ARCHITECTURE.md',
+  ...globSync('docs/**/*.md', { cwd: ROOT }),
+];
 /** In a block, or between backticks, as far as the next one or what the shell does with the output. */
 const PRINTED = /\bbin\/farebox ([a-z](?:<[^>\n]*>|[^`|>;&#)\n])*)/g;
 /** `'Research agent'` is one word. */
@@ -39,6 +44,13 @@ describe('a command that the documentation prints', () => {
       it(`exists: ${text} (${page})`, () => check(program, text.match(WORD) ?? []));
     }
   }
+
+  it('runs TypeScript by `bin/farebox exec`, which brings a Node that can', () => {
+    const bare = PAGES.flatMap(
+      (page) => read(page).match(/.*(?<!exec )\bnode [\w/.-]+\.ts.*/g) ?? [],
+    );
+    assert.deepEqual(bare, []);
+  });
 });
 
 describe('a section that a message names', () => {
