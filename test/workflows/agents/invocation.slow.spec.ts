@@ -9,6 +9,7 @@ import { Semaphore } from '../../../src/invocations/semaphore.ts';
 import { InvocationReply, InvocationReceiptReply } from '../../../src/schemas/invocations.ts';
 import { ReceiptKeysReply, VerifyReply } from '../../../src/schemas/receipts.ts';
 import type { InvocationProgress } from '../../../workflows/messages.ts';
+import { acceptedUpdates } from '../../support/accepted-updates.ts';
 import { echo, methodsOf, sendJson, taskAgent } from '../../support/agents.ts';
 import { bodyOf, call } from '../../support/http.ts';
 import { keptPool } from '../../support/kept-pools.ts';
@@ -166,6 +167,22 @@ describe('an invocation', () => {
     await until(() =>
       harness.isFound('invocation', id, 'InvocationStatus = "succeeded" and Stuck is null'),
     );
+  });
+
+  it('takes no update for a repeated request, so that operators can send theirs', async () => {
+    await harness.agent('failing', (_, response) => void response.writeHead(503).end());
+    const { id: grantId } = await harness.grant('failing');
+    const body = { targetAgentId: 'failing', grantId, capability: 'c', payload: {} };
+    const ask = async () => {
+      const answer = await harness.post('/invoke', body, { 'idempotency-key': 'repeated' });
+      return bodyOf(answer, 202, InvocationReply).id;
+    };
+    const id = await ask();
+    await until(async () => (await harness.invocationNow(id)).attempts >= 2);
+    for (let times = 0; times < 5; times += 1) assert.equal(await ask(), id);
+    assert.ok((await acceptedUpdates(harness.workflow('invocation', id))) <= 1);
+    await harness.workflow('invocation', id).cancel();
+    await harness.ended(id);
   });
 
   it('waits as long as a busy agent asks', async () => {
