@@ -333,6 +333,38 @@ describe('an invocation', () => {
   });
 });
 
+describe('an invocation whose attempts may take minutes', () => {
+  let harness: AgentHarness;
+
+  before(async () => {
+    harness = await openAgentHarness({ AGENT_TIMEOUT_MS: '160000' });
+  });
+  after(() => harness?.close());
+
+  it('waits for the whole attempt before it tells an operator that no worker has taken it', async () => {
+    const { promise: mayAnswer, resolve: letAnswer } = Promise.withResolvers<void>();
+    const agent = await harness.agent('patient', async (seen, response, count) => {
+      await mayAnswer;
+      await echo(seen, response, count);
+    });
+    const { id } = await harness.invoke('patient');
+    await until(() => agent.calls.length > 0);
+    const handle = harness.workflow('invocation', id);
+    const retried = handle.executeUpdate<InvocationProgress, []>('retry');
+    const history = async () => (await handle.fetchHistory()).events ?? [];
+    const waitSeconds = await until(async () => {
+      const timers = (await history()).map((event) => event.timerStartedEventAttributes);
+      return timers.find((timer) => timer != null)?.startToFireTimeout?.seconds;
+    });
+    const attempts = (await history()).map((event) => event.activityTaskScheduledEventAttributes);
+    const attempt = attempts.find((step) => step?.activityType?.name === 'callAgent');
+    assert.ok(Number(waitSeconds) > Number(attempt?.startToCloseTimeout?.seconds));
+    letAnswer();
+    const { status, waitingFor } = await retried;
+    assert.deepEqual([status, waitingFor], ['succeeded', null]);
+  });
+});
+
 describe('an invocation whose agent takes longer than an attempt', () => {
   let harness: AgentHarness;
 
