@@ -65,8 +65,8 @@ export function idPoliciesOf(row: 'open' | 'ended') {
 }
 
 /**
- * Options of an update that callers repeat: the later ones get the answer of the first. A run takes 2,000 updates in all,
- * and would refuse those of operators once callers had used them up.
+ * Options of an update that callers repeat: the later ones get the answer of the first. A run takes 2,000 updates in
+ * all, and would refuse those of operators once callers had used them up.
  */
 export function onceARun({ name }: { readonly name: string }) {
   return { updateId: name };

@@ -270,8 +270,8 @@ async function findDue(
 }
 
 /**
- * A refused charge that the amount covers asks at any balance, unless something was credited since: an id, which is made
- * under the consumer's lock, unlike created_at.
+ * A refused charge that the amount covers asks at any balance, unless something was credited since. `since` is an id:
+ * ids are made under the consumer's lock, unlike created_at.
  */
 function neededSince(since: Fragment, isRefused: Fragment): Fragment {
   return sql.fragment`(
