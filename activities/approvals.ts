@@ -53,7 +53,9 @@ export function createApprovalActivities({ database, linkTo, send }: ApprovalDep
     async mailApproval(approvalId: string): Promise<MailOutcome | 'ended'> {
       const id = rowIdOf('approval', approvalId);
       const approval = await findApproval(database, id);
-      if (approval?.status !== 'pending' || approval.isMailed) return 'ended';
+      // By an earlier attempt, whose end was lost.
+      if (approval?.isMailed) return 'sent';
+      if (approval?.status !== 'pending') return 'ended';
       const recipient = await findOwnerEmail(database, approval.accountId);
       if (recipient === null) return 'ended';
       const outcome = await send(approvalMail(recipient, approval, linkTo(approval)));

@@ -8,7 +8,7 @@ import { wireId } from '../src/domain/ids.ts';
 import { TOP_UP_MICROS_MAX } from '../src/domain/top-up.ts';
 import type { Verdict } from '../src/domain/verdict.ts';
 import type { Database } from '../src/store/database.ts';
-import { findAutoTopUp } from '../src/store/top-ups/auto-top-ups.ts';
+import { findAutoTopUpFor } from '../src/store/top-ups/auto-top-ups.ts';
 import { readConsent, type Consent } from '../src/store/top-ups/monthly-ceiling.ts';
 import { isCardRefused } from '../src/store/top-ups/payment-evidence.ts';
 import { findChosenCard } from '../src/store/top-ups/processor-customers.ts';
@@ -92,7 +92,7 @@ function checkoutOf({ sessionUrl, sessionId }: TopUp): OpenedCheckout {
 
 /**
  * A consumer whose direct top-up could not be tried for this long has paid another way or given up. An automatic top-up
- * is wanted as long as the balance is low.
+ * is needed as long as the balance is low.
  */
 const DIRECT_TRIED_WITHIN_MS = 15 * 60_000;
 
@@ -183,16 +183,16 @@ async function payBySavedCard(
 }
 
 /**
- * Since this automatic top-up was due, the owner, a dispute or a fraud warning has turned them off, or the owner has
- * lowered their amount or their ceiling.
+ * Since this automatic top-up was due, the owner, a dispute or a fraud warning has turned them off, the owner has
+ * lowered their amount or their ceiling, or the balance is no longer low.
  */
 async function isUnwanted(
   database: Database,
   topUp: TopUp,
   { takenAutomaticallyMicros }: Consent,
 ): Promise<boolean> {
-  const wanted = await findAutoTopUp(database, topUp);
-  if (wanted === null || wanted.status === 'off') return true;
+  const wanted = await findAutoTopUpFor(database, topUp);
+  if (wanted === null || wanted.status === 'off' || !wanted.isNeeded) return true;
   return (
     topUp.amountMicros > wanted.amountMicros || takenAutomaticallyMicros > wanted.ceilingMicros
   );

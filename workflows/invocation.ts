@@ -130,12 +130,16 @@ function inPostgres(summary: string): InvocationActivities {
   });
 }
 
+function attemptMsMax({ attemptTimeoutMs }: Run): number {
+  return attemptTimeoutMs + 15_000;
+}
+
 /** Waits for a worker until the deadline at most. */
 function toAgent(run: Run, queueOf: (taskQueue: string) => string): InvocationAttemptActivities {
   return proxyActivities<InvocationAttemptActivities>({
     taskQueue: queueOf(workflowInfo().taskQueue),
     scheduleToStartTimeout: Math.max(run.deadlineAtMs - Date.now(), 1_000),
-    startToCloseTimeout: run.attemptTimeoutMs + 15_000,
+    startToCloseTimeout: attemptMsMax(run),
     heartbeatTimeout: '10s',
     retry: ONCE,
     summary: `Attempt ${run.view.attempts}`,
@@ -193,6 +197,7 @@ function newRun(input: InvocationInput): Run {
           ...(run.task && { task: run.task }),
         }),
       pauseAfter: (step, failure) => pauseAfter(run, step, failure),
+      stepMsMax: () => attemptMsMax(run),
     }),
     view: { status: 'pending', attempts: 0, error: null },
     deadlineAtMs: Infinity,

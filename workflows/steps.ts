@@ -26,10 +26,14 @@ export interface Rules {
   readonly beginAnew: (step: string) => Promise<never>;
   /** Waits until the step that failed is due again. */
   readonly pauseAfter: (step: string, failure: ActivityFailure) => Promise<void>;
+  /** The longest step, where one may take more than the usual 90 s. */
+  readonly stepMsMax?: () => number;
 }
 
 /** All attempts of a step, and the pauses between them, take 90 s (processor-steps.ts). */
 const HEEDED_WITHIN_MS = 100_000;
+/** How much longer than a step an update waits. */
+const HEEDED_MARGIN_MS = 10_000;
 
 export class Steps {
   /** The current step, or the next one. */
@@ -104,7 +108,9 @@ export class Steps {
     const isHeeded = () => this.ended || (!this[asked] && this.resting);
     // Runs that began on an earlier release wait without a limit.
     if (!patched('bounded-updates')) return condition(isHeeded);
-    const isInTime = await lasting(() => condition(isHeeded, HEEDED_WITHIN_MS));
+    const longestMs = (this.#rules.stepMsMax?.() ?? 0) + HEEDED_MARGIN_MS;
+    const withinMs = Math.max(HEEDED_WITHIN_MS, longestMs);
+    const isInTime = await lasting(() => condition(isHeeded, withinMs));
     if (isInTime || this.resting || this.failures > 0) return;
     this.waitingFor = 'worker';
     this.display();

@@ -187,6 +187,7 @@ function isBooked(
   claims: readonly Claim[],
 ): boolean {
   if (object.object === 'radar.early_fraud_warning') {
+    if (expandedChargeOf(object).currency !== 'usd') return false;
     const [warning] = reportOfWarning(object);
     if (!warning) return true;
     const recorded = claims.find(({ processorId }) => processorId === warning.processorId);

@@ -5,7 +5,7 @@ import type { Invocation } from '../store/agents/invocations.ts';
 import type { invocation as invocationWorkflow } from '../../workflows/invocation.ts';
 import { invocationOutcome } from '../../workflows/messages.ts';
 import type { Deployed, TemporalClient } from './client.ts';
-import { idPoliciesOf, keyword, runsOn, inTime } from './starts.ts';
+import { idPoliciesOf, keyword, onceARun, runsOn, inTime } from './starts.ts';
 
 export function invocationWorkflowId(temporal: Deployed, invocationId: string): string {
   return workflowIdIn(temporal, 'invocation', wireId('invocation', invocationId));
@@ -40,7 +40,8 @@ export async function awaitInvocation(
   const id = invocationWorkflowId(temporal, invocationId);
   await inTime(
     temporal,
-    (workflow) => workflow.getHandle(id).executeUpdate(invocationOutcome),
+    (workflow) =>
+      workflow.getHandle(id).executeUpdate(invocationOutcome, onceARun(invocationOutcome)),
     timeoutMs,
   ).catch(() => {});
 }

@@ -8,7 +8,16 @@ import type { TopUp } from '../store/top-ups/top-ups.ts';
 import { outcome, paymentReported, sessionUrl, type TopUpView } from '../../workflows/messages.ts';
 import type { topUp as topUpWorkflow } from '../../workflows/top-up.ts';
 import type { Deployed, TemporalClient } from './client.ts';
-import { answerOf, double, idPoliciesOf, keyword, runsOn, type Answer, inTime } from './starts.ts';
+import {
+  answerOf,
+  double,
+  idPoliciesOf,
+  keyword,
+  onceARun,
+  runsOn,
+  type Answer,
+  inTime,
+} from './starts.ts';
 
 type Startable = Pick<
   TopUp,
@@ -81,6 +90,7 @@ async function startWith(
       (workflow) =>
         workflow.executeUpdateWithStart(update, {
           startWorkflowOperation: newStart(),
+          ...onceARun(update),
         }),
       timeoutMs,
     );

@@ -64,6 +64,14 @@ export function idPoliciesOf(row: 'open' | 'ended') {
   } as const;
 }
 
+/**
+ * Options of an update that callers repeat: the later ones get the answer of the first. A run takes 2,000 updates in
+ * all, and would refuse those of operators once callers had used them up.
+ */
+export function onceARun({ name }: { readonly name: string }) {
+  return { updateId: name };
+}
+
 /** Ignores the refusal to restart a completed workflow whose row has ended: nothing is left to do. */
 export async function unlessEnded(
   temporal: TemporalClient,

@@ -73,7 +73,8 @@ export async function requestTopUp(
   if (!('topUp' in admitted)) return admitted;
   const { topUp } = admitted;
   const replay = admitted.kind === 'known' && { isReplay: true };
-  if (topUp.status !== 'pending' || topUp.sessionUrl !== null) {
+  const waitsForPayer = topUp.sessionUrl !== null || topUp.authenticationAskedAt !== null;
+  if (topUp.status !== 'pending' || waitsForPayer) {
     return { ...resultOf(topUp), ...replay };
   }
   try {

@@ -120,7 +120,10 @@ describe('the Temporal UI and a top-up', () => {
     const topUp = await harness.checkout(consumer, 25);
     await setAmount(topUp, 26_000_000);
     await harness.pay(topUp.sessionUrl);
-    await openFound('WorkflowType = "topUp" and Stuck = true', 'stuck-list');
+    await openFound(
+      'WorkflowType = "topUp" and Stuck = true and ExecutionStatus = "Running"',
+      'stuck-list',
+    );
     const details = await readDetails('stuck-details');
     assert.match(details, /Stuck since .*: the step ask keeps failing/);
     assert.match(
@@ -139,7 +142,9 @@ describe('the Temporal UI and a top-up', () => {
 
   it('closes an unpaid checkout by `cancel`', async () => {
     const topUp = await harness.checkout(consumer, 25);
-    await openFound('WorkflowType = "topUp" and WaitingFor = "payment"');
+    await openFound(
+      'WorkflowType = "topUp" and WaitingFor = "payment" and ExecutionStatus = "Running"',
+    );
     assert.match(await readDetails(), /Waiting for the payment/);
     await sendUpdate('cancel');
     await harness.statusBecomes(topUp, 'expired');

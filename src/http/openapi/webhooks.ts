@@ -11,7 +11,7 @@ export const EVENT_MEANINGS: Readonly<Record<EventType, string>> = {
   'top_up.pending': 'A top-up waits for its payment',
   'top_up.completed':
     'A top-up was credited, or its whole amount is available again after a refund failed or a dispute was won',
-  'top_up.expired': 'A checkout was not paid in time',
+  'top_up.expired': 'A top-up was not paid in time, was canceled, or is no longer needed',
   'top_up.failed': 'A payment failed',
   'top_up.partially_refunded': 'Part of a top-up was refunded',
   'top_up.refunded': 'All of a top-up was refunded',

@@ -21,6 +21,7 @@ import {
   sql,
   type Connection,
   type Database,
+  type Fragment,
   type Transaction,
 } from '../database.ts';
 import {
@@ -58,9 +59,7 @@ const Due = Type.Object({
   ledger: Type.Integer(),
   consumerId: Type.String(),
   accountId: Type.String(),
-  isLow: Type.Boolean(),
-  /** Since the notice was written. */
-  isCredited: Type.Boolean(),
+  isNeeded: Type.Boolean(),
   isPending: Type.Boolean(),
   /** Whether a refused charge that the amount covers asked. */
   isRefused: Type.Boolean(),
@@ -68,9 +67,12 @@ const Due = Type.Object({
 });
 type Due = Static<typeof Due>;
 
+const Current = Type.Object({ ...AutoTopUp.properties, isNeeded: Type.Boolean() });
+
 const consumerRow = row(Type.Object({ ledger: Type.Integer(), consumerId: Type.String() }));
 const autoTopUpRow = row(AutoTopUp);
 const dueRow = row(Due);
+const currentRow = row(Current);
 
 const columns = sql.fragment`
   a.status, a.reason, a.threshold_micros as "thresholdMicros", a.amount_micros as "amountMicros",
@@ -85,6 +87,21 @@ export async function findAutoTopUp(
   return connection.maybeOne(sql.type(autoTopUpRow)`
     select ${columns} from farebox.auto_top_ups a
     where ledger = ${ledger} and consumer_id = ${consumerId}
+  `);
+}
+
+/** The same, with whether this top-up is still needed. */
+export async function findAutoTopUpFor(
+  connection: Connection,
+  { id, ledger, consumerId }: ConsumerRef & { readonly id: string },
+): Promise<Static<typeof Current> | null> {
+  // If an earlier release wrote its row, a refused charge may have asked for it.
+  const isRefused = sql.fragment`(select coalesce(asked_by_refusal, true) from farebox.top_ups where id = ${id})`;
+  return connection.maybeOne(sql.type(currentRow)`
+    select ${columns}, ${neededSince(sql.fragment`${id}::uuid`, isRefused)} as "isNeeded"
+    from farebox.auto_top_ups a
+    join farebox.consumers c on c.ledger = a.ledger and c.id = a.consumer_id
+    where a.ledger = ${ledger} and a.consumer_id = ${consumerId}
   `);
 }
 
@@ -187,9 +204,8 @@ export async function takeUpAutoTopUp(database: Database, notice: Notice): Promi
     // The end of the top-up in progress restores the threshold.
     if (!due || due.status === 'off' || due.isPending) return deleteNotice(tx, notice.id);
     if (due.waitMs > 0) return postpone(tx, notice, due.waitMs);
-    // A refused charge that the amount covers asks at any balance, unless something was credited since. After a dropped
-    // notice, the next charge asks again.
-    if (!due.isLow && (due.isCredited || !due.isRefused)) {
+    // After a dropped notice, the next charge asks again.
+    if (!due.isNeeded) {
       await deleteNotice(tx, notice.id);
       await setState(tx, due, 'on', null);
       return switchAskingOn(tx, due);
@@ -205,6 +221,7 @@ export async function takeUpAutoTopUp(database: Database, notice: Notice): Promi
       amountMicros: due.amountMicros,
       consentCeilingMicros: consent.ceilingMicros,
       automaticCeilingMicros: due.ceilingMicros,
+      askedByRefusal: due.isRefused,
     });
     await postNotice(tx, 'top_up', topUp.id, { ledger: due.ledger });
     await deleteNotice(tx, notice.id);
@@ -234,26 +251,35 @@ async function findDue(
   tx: Transaction,
   { id, subjectId }: Pick<Notice, 'id' | 'subjectId'>,
 ): Promise<Due | null> {
+  const since = sql.fragment`(select uuidv7(created_at - clock_timestamp()) from farebox.outbox where id = ${id})`;
+  const isRefused = sql.fragment`(select is_refused from farebox.outbox where id = ${id})`;
   return tx.maybeOne(sql.type(dueRow)`
     select ${columns}, a.ledger, a.consumer_id as "consumerId", o.id as "accountId",
-      ${balanceOf('c')} < a.threshold_micros as "isLow",
-      exists (
-        select from farebox.movements m
-        where m.ledger = a.ledger and m.consumer_id = a.consumer_id and m.amount_micros > 0
-          -- The id is made under the consumer's lock, unlike created_at.
-          and m.id > (select uuidv7(created_at - clock_timestamp()) from farebox.outbox where id = ${id})
-      ) as "isCredited",
+      ${neededSince(since, isRefused)} as "isNeeded",
       exists (
         select from farebox.top_ups t
         where t.ledger = a.ledger and t.consumer_id = a.consumer_id and t.automatic and t.status = 'pending'
       ) as "isPending",
-      (select is_refused from farebox.outbox where id = ${id}) as "isRefused",
+      ${isRefused} as "isRefused",
       ceil(extract(epoch from greatest(a.not_before - now(), '0')) * 1000)::int8 as "waitMs"
     from farebox.accounts o
     join farebox.auto_top_ups a on a.ledger = o.ledger and a.consumer_id = o.consumer_id
     join farebox.consumers c on c.ledger = o.ledger and c.id = o.consumer_id
     where o.consumer_id = ${subjectId}
   `);
+}
+
+/**
+ * A refused charge that the amount covers asks at any balance, unless something was credited since. `since` is an id:
+ * ids are made under the consumer's lock, unlike created_at.
+ */
+function neededSince(since: Fragment, isRefused: Fragment): Fragment {
+  return sql.fragment`(
+    ${balanceOf('c')} < a.threshold_micros or ${isRefused} and not exists (
+      select from farebox.movements m
+      where m.ledger = a.ledger and m.consumer_id = a.consumer_id and m.amount_micros > 0 and m.id > ${since}
+    )
+  )`;
 }
 
 /** The codes of top-ups that the owner's consent did not allow. */

@@ -5,6 +5,7 @@ import { asMicros } from '../../../src/domain/money.ts';
 import { adjustBalance } from '../../../src/store/balance/adjustments.ts';
 import {
   findAutoTopUp,
+  findAutoTopUpFor,
   setAutoTopUp,
   takeUpAutoTopUp,
 } from '../../../src/store/top-ups/auto-top-ups.ts';
@@ -153,6 +154,27 @@ describe('automatic top-ups in the database', () => {
     assert.deepEqual(await auto.automatic(payer), []);
     assert.deepEqual(await auto.notices(payer), []);
     await auto.fire(payer);
+  });
+
+  it('are needed until the balance is at the threshold again', async () => {
+    const payer = await auto.newPayer();
+    const [holdId = ''] = await placeAll(database, [placing(payer, 6 * DOLLAR)]);
+    await auto.takeUp(await auto.take(payer));
+    const [topUp] = await auto.automatic(payer);
+    await payer.topUp(DOLLAR / 2);
+    assert.equal((await findAutoTopUpFor(database, topUp!))?.isNeeded, true);
+    await postEntries(database, [releasing(holdId)]);
+    assert.equal((await findAutoTopUpFor(database, topUp!))?.isNeeded, false);
+    await setAutoTopUp(database, payer, { ...SETTINGS, thresholdMicros: asMicros(16 * DOLLAR) });
+    assert.equal((await findAutoTopUpFor(database, topUp!))?.isNeeded, true);
+  });
+
+  it('that a refused charge asked for are needed at any balance, until something is credited', async () => {
+    const payer = await auto.newPayer();
+    const topUp = await auto.fire(payer, 35 * DOLLAR);
+    assert.equal((await findAutoTopUpFor(database, topUp))?.isNeeded, true);
+    await payer.topUp(DOLLAR);
+    assert.equal((await findAutoTopUpFor(database, topUp))?.isNeeded, false);
   });
 
   it('run one at a time, and are requested again after the end', async () => {

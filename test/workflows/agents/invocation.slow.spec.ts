@@ -9,6 +9,7 @@ import { Semaphore } from '../../../src/invocations/semaphore.ts';
 import { InvocationReply, InvocationReceiptReply } from '../../../src/schemas/invocations.ts';
 import { ReceiptKeysReply, VerifyReply } from '../../../src/schemas/receipts.ts';
 import type { InvocationProgress } from '../../../workflows/messages.ts';
+import { acceptedUpdates } from '../../support/accepted-updates.ts';
 import { echo, methodsOf, sendJson, taskAgent } from '../../support/agents.ts';
 import { bodyOf, call } from '../../support/http.ts';
 import { keptPool } from '../../support/kept-pools.ts';
@@ -168,6 +169,22 @@ describe('an invocation', () => {
     );
   });
 
+  it('takes no update for a repeated request, so that operators can send theirs', async () => {
+    await harness.agent('failing', (_, response) => void response.writeHead(503).end());
+    const { id: grantId } = await harness.grant('failing');
+    const body = { targetAgentId: 'failing', grantId, capability: 'c', payload: {} };
+    const ask = async () => {
+      const answer = await harness.post('/invoke', body, { 'idempotency-key': 'repeated' });
+      return bodyOf(answer, 202, InvocationReply).id;
+    };
+    const id = await ask();
+    await until(async () => (await harness.invocationNow(id)).attempts >= 2);
+    for (let times = 0; times < 5; times += 1) assert.equal(await ask(), id);
+    assert.ok((await acceptedUpdates(harness.workflow('invocation', id))) <= 1);
+    await harness.workflow('invocation', id).cancel();
+    await harness.ended(id);
+  });
+
   it('waits as long as a busy agent asks', async () => {
     const seenAt: number[] = [];
     await harness.agent('busy', (seen, response, count) => {
@@ -313,6 +330,38 @@ describe('an invocation', () => {
         assert.deepEqual(await client().verifyReceipt(forged), { valid: false, charge: null });
       }
     });
+  });
+});
+
+describe('an invocation whose attempts may take minutes', () => {
+  let harness: AgentHarness;
+
+  before(async () => {
+    harness = await openAgentHarness({ AGENT_TIMEOUT_MS: '160000' });
+  });
+  after(() => harness?.close());
+
+  it('waits for the whole attempt before it tells an operator that no worker has taken it', async () => {
+    const { promise: mayAnswer, resolve: letAnswer } = Promise.withResolvers<void>();
+    const agent = await harness.agent('patient', async (seen, response, count) => {
+      await mayAnswer;
+      await echo(seen, response, count);
+    });
+    const { id } = await harness.invoke('patient');
+    await until(() => agent.calls.length > 0);
+    const handle = harness.workflow('invocation', id);
+    const retried = handle.executeUpdate<InvocationProgress, []>('retry');
+    const history = async () => (await handle.fetchHistory()).events ?? [];
+    const waitSeconds = await until(async () => {
+      const timers = (await history()).map((event) => event.timerStartedEventAttributes);
+      return timers.find((timer) => timer != null)?.startToFireTimeout?.seconds;
+    });
+    const attempts = (await history()).map((event) => event.activityTaskScheduledEventAttributes);
+    const attempt = attempts.find((step) => step?.activityType?.name === 'callAgent');
+    assert.ok(Number(waitSeconds) > Number(attempt?.startToCloseTimeout?.seconds));
+    letAnswer();
+    const { status, waitingFor } = await retried;
+    assert.deepEqual([status, waitingFor], ['succeeded', null]);
   });
 });
 

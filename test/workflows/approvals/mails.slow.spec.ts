@@ -1,5 +1,6 @@
 /** The mails of approvals, when the mail server hangs or refuses the owner. */
 import assert from 'node:assert/strict';
+import { uuidOf } from '../../../src/domain/ids.ts';
 import { decide } from '../../support/approval-requests.ts';
 import { openApprovalHarness, type ApprovalHarness } from '../../support/approval-harness.ts';
 import { startMailServer } from '../../support/mail-server.ts';
@@ -51,6 +52,19 @@ describe('the mails of approvals', () => {
     const { id } = await harness.ask(spendKey);
     await until(() => harness.isFound(id, 'ApprovalStatus = "pending"'));
     await until(async () => /The mail server refuses/.test(await harness.detailsOf(id)));
+  });
+
+  it('are shown to operators as sent when the worker that sent one dies before it can say so', async () => {
+    const greet = server.hang();
+    const { spendKey } = await harness.budget();
+    const { id } = await harness.ask(spendKey);
+    await until(() => isMailing(id));
+    await harness.sql.query('update farebox.approvals set mailed_at = now() where id = $1', [
+      uuidOf('approval', id),
+    ]);
+    await until(async () => !(await isMailing(id)));
+    await until(async () => /The owner was emailed/.test(await harness.detailsOf(id)));
+    greet();
   });
 
   /** Whether its workflow waits for the mail to be sent. */

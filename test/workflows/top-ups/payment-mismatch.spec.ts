@@ -3,10 +3,12 @@
  * operator cancels it.
  */
 import assert from 'node:assert/strict';
+import { Stripe } from 'stripe';
 import { examineLedger } from '../../../src/store/doctor/ledger-checks.ts';
 import { listDifferences } from '../../../src/store/top-ups/reconciliation.ts';
 import { sql } from '../../../src/store/database.ts';
 import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
+import { examine, readPage } from '../../../src/stripe/reconcile.ts';
 import { reportPayment } from '../../../src/temporal/start-top-up.ts';
 import type { TopUpProgress } from '../../../workflows/messages.ts';
 import { payMismatched } from '../../support/mismatched.ts';
@@ -92,8 +94,45 @@ describe('a top-up whose payment does not match it', () => {
     assert.equal((await harness.topUp(topUp.id)).status, 'expired');
   });
 
+  it('is listed in another currency too, although its bank warned of fraud, until all of it is refunded', async () => {
+    const { topUp, intent } = await mismatched();
+    await harness.control('fraud-warnings', { payment_intent: intent });
+    const books = { database: harness.database, stripe: inEuros() };
+    const until = Math.floor(Date.now() / 1_000) + 60;
+    const suspects = async () => {
+      const list = 'earlyFraudWarnings';
+      const page = await readPage(books, { list, since: 0, until, after: null });
+      return page.suspects.filter(({ topUpId }) => topUpId === topUp.id);
+    };
+    const suspect = { topUpId: topUp.id, paymentIntentId: intent };
+    assert.deepEqual(await suspects(), [suspect]);
+    const { differences } = await examine(books, suspect);
+    assert.deepEqual(
+      differences.map(({ kind }) => kind),
+      ['payment_mismatch'],
+    );
+    await harness.stripe.refunds.create({ payment_intent: intent });
+    assert.deepEqual(await suspects(), [suspect]);
+    assert.deepEqual((await examine(books, suspect)).differences, []);
+  });
+
   function mismatched() {
     return payMismatched(harness, consumer);
+  }
+
+  /** Shows every payment in euros: the simulator makes them in dollars only. */
+  function inEuros(): Stripe {
+    const { secretKey, apiBase } = harness.config.stripe;
+    return new Stripe(secretKey, {
+      host: apiBase?.hostname ?? '',
+      port: apiBase?.port ?? '',
+      protocol: 'http',
+      httpClient: Stripe.createFetchHttpClient(async (input, init) => {
+        const answer = await fetch(input, init);
+        const body = (await answer.text()).replaceAll(/"currency": ?"usd"/g, '"currency":"eur"');
+        return new Response(body, answer);
+      }),
+    });
   }
 
   function progress({ id }: TopUp): Promise<TopUpProgress> {

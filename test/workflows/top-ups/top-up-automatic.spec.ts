@@ -10,6 +10,7 @@ import {
   setAutoTopUp,
   type AutoTopUpSettings,
 } from '../../../src/store/top-ups/auto-top-ups.ts';
+import { creditManually } from '../../../src/store/top-ups/credit-top-up.ts';
 import { changeConsent } from '../../../src/store/top-ups/monthly-ceiling.ts';
 import { sql } from '../../../src/store/database.ts';
 import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
@@ -19,6 +20,7 @@ import {
 } from '../../../src/store/top-ups/processor-customers.ts';
 import { createCustomer } from '../../../src/stripe/calls.ts';
 import { reportReversal } from '../../../src/temporal/start-reversals.ts';
+import { newDraft, post } from '../../support/charge-drafts.ts';
 import { dispute, payerOf, processorId } from '../../support/payer.ts';
 import { until } from '../../support/stack.ts';
 import {
@@ -150,6 +152,58 @@ describe('an automatic top-up', () => {
     });
   }
 
+  for (const [when, away] of [
+    ['before', { method: 'GET', path: '/v1/payment_methods' }],
+    ['after', { method: 'POST', path: '/v1/payment_intents/' }],
+  ] as const) {
+    it(`charges nothing if the balance is no longer low when Stripe is back, which was away ${when} the payment was prepared, and is asked for again`, async () => {
+      const consumer = await newConsumer('pm_card_visa', { threshold: 10 });
+      await harness.control('faults', { ...away, kind: 'error', status: 503, times: 1_000 });
+      await harness.charge(consumer);
+      await until(async () => (await harness.faults())[0]!.times < 1_000);
+      const [due] = await harness.automaticTopUps(consumer);
+      assert.equal(due?.status, 'pending');
+      await creditDollar(consumer);
+      await harness.forgetFaults();
+      await harness.workflow(due.id).result();
+      const { status, paymentIntentId } = await harness.topUp(due.id);
+      assert.equal(status, 'expired');
+      assert.deepEqual(await harness.paymentsOf(due), []);
+      const found = await findAutoTopUp(harness.database, consumer);
+      assert.deepEqual([found?.status, found?.reason], ['on', null]);
+      assert.equal(paymentIntentId !== null, when === 'after');
+      if (paymentIntentId !== null) {
+        const intent = await harness.stripe.paymentIntents.retrieve(paymentIntentId);
+        assert.equal(intent.status, 'canceled');
+      }
+      await harness.charge(consumer);
+      await until(async () => (await harness.automaticTopUps(consumer))[1]?.status === 'completed');
+    });
+  }
+
+  it('is credited if it was paid while the balance was low, although a retry finds it no longer low', async () => {
+    const consumer = await newConsumer('pm_card_visa', { threshold: 10 });
+    const path = '/v1/payment_intents/';
+    await harness.control('faults', { method: 'GET', path, kind: 'drop', times: 1_000 });
+    // The client repeats a request whose connection was closed once.
+    await harness.control('faults', { method: 'POST', path, kind: 'do_then_drop', times: 2 });
+    await harness.charge(consumer);
+    await until(async () => (await harness.faults())[0]!.times < 1_000);
+    const [due] = await harness.automaticTopUps(consumer);
+    assert.equal(due?.status, 'pending');
+    await creditDollar(consumer);
+    await harness.forgetFaults();
+    await harness.statusBecomes(due, 'completed');
+    assert.equal((await harness.paymentsOf(due)).length, 1);
+  });
+
+  it('is paid at any balance if a refused charge asked for it', async () => {
+    const consumer = await newConsumer('pm_card_visa', { threshold: 10 });
+    const [refused] = await post(harness.database, [newDraft(consumer, 30_000_000)]);
+    assert.equal(refused?.kind, 'insufficient');
+    await until(async () => (await harness.automaticTopUps(consumer))[0]?.status === 'completed');
+  });
+
   it('counts in the month in which it is paid, even if an earlier month requested it', async () => {
     const consumer = await newConsumer('pm_card_visa', { threshold: 10 });
     const due = await requestedLastMonth(consumer);
@@ -260,6 +314,12 @@ describe('an automatic top-up', () => {
     const found = await findAutoTopUp(harness.database, consumer);
     assert.deepEqual([found?.status, found?.reason], ['waiting', 'card_declined']);
   });
+
+  async function creditDollar(consumer: Consumer): Promise<void> {
+    await harness.database.transaction((tx) =>
+      creditManually(tx, [{ ...consumer, amountMicros: asMicros(1_000_000) }]),
+    );
+  }
 
   /** It could not be paid yet, because Stripe is away. */
   async function requestedLastMonth(consumer: Consumer): Promise<TopUp> {

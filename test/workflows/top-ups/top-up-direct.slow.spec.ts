@@ -7,6 +7,7 @@ import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import { authenticate } from '../../../src/stripe/authentication.ts';
 import { reportPayment } from '../../../src/temporal/start-top-up.ts';
 import { requestTopUp, type TopUpResult } from '../../../src/top-ups/request-top-up.ts';
+import { acceptedUpdates } from '../../support/accepted-updates.ts';
 import { retryUnlessEnded } from '../../support/retry-unless-ended.ts';
 import { until } from '../../support/stack.ts';
 import type { Micros } from '../../../src/domain/money.ts';
@@ -189,6 +190,30 @@ describe('a direct top-up', () => {
     // The cardholder's confirmation has set the card up.
     assert.equal((await harness.requestDirect(consumer, 12.5)).kind, 'completed');
   });
+
+  it('takes no update for a repeated request, whether it waits for the cardholder or is stuck, so that operators can send theirs', async () => {
+    const consumer = await withCard('pm_card_authenticationRequired');
+    const confirming = () => harness.request(consumer, 'direct', 12.5, 'confirming');
+    await repeat(confirming, (topUp) => topUp.authenticationAskedAt !== null);
+    await harness.control('faults', { path: '/v1/', kind: 'error', status: 503, times: 1_000 });
+    const failing = () => harness.request(consumer, 'direct', 12.5, 'failing');
+    await repeat(failing, async (topUp) => Boolean(await harness.stuck(topUp)));
+    await harness.forgetFaults();
+  });
+
+  async function repeat(
+    ask: () => Promise<TopUpResult>,
+    waits: (topUp: TopUp) => boolean | Promise<boolean>,
+  ): Promise<void> {
+    const first = await ask();
+    assert.ok(first.kind === 'pending', first.kind);
+    await until(async () => waits(await harness.topUp(first.topUp.id)));
+    for (let times = 0; times < 5; times += 1) {
+      const again = await ask();
+      assert.ok(again.kind === 'pending' && again.topUp.id === first.topUp.id, again.kind);
+    }
+    assert.ok((await acceptedUpdates(harness.workflow(first.topUp.id))) <= 1);
+  }
 
   it('does not count what the cardholder never confirmed as a decline, and expires it after a day', async () => {
     const consumer = await withCard('pm_card_authenticationRequired');

@@ -1,5 +1,6 @@
 /** The operators' view of a top-up in the Temporal UI, and their means to act. */
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import type { Micros } from '../../../src/domain/money.ts';
 import { sql } from '../../../src/store/database.ts';
 import {
@@ -115,6 +116,24 @@ describe('operators and a top-up', () => {
     await harness.forgetFaults();
     await retryUnlessEnded(harness.workflow(topUp.id));
     assert.equal((await harness.workflow(topUp.id).result()).status, 'expired');
+  });
+
+  it("is no longer found by the runbook's filter once it was terminated", async () => {
+    const runbook = await readFile('docs/runbook.md', 'utf8');
+    const [, filter = ''] = /the Temporal UI, `([^`]+)`/.exec(runbook) ?? [];
+    const topUp = await harness.checkout(await harness.newConsumer(), 25);
+    await harness.control('faults', {
+      path: '/v1/checkout',
+      kind: 'error',
+      status: 503,
+      times: 1_000,
+    });
+    await harness.workflow(topUp.id).signal('paymentReported');
+    await until(() => found(topUp, filter));
+    await harness.workflow(topUp.id).terminate();
+    await harness.forgetFaults();
+    await until(() => found(topUp, 'ExecutionStatus = "Terminated"'));
+    assert.equal(await found(topUp, filter), false);
   });
 
   it('credits a checkout that is canceled after it was paid', async () => {
