@@ -89,7 +89,7 @@ export interface FareboxOptions<Mode extends OnUnavailable = 'fail'> extends Con
   receiptKeys?: readonly ReceiptKey[] | undefined;
 }
 
-/** Options for one call, as its last argument. */
+/** Options for one call, as its last argument. Any other member, such as an `idempotencyKey`, throws a TypeError. */
 export interface CallOptions {
   /** Replaces the client's `timeoutMs`. The call ends within `timeoutMs * (maxRetries + 1)`. */
   timeoutMs?: number | undefined;

@@ -5,9 +5,19 @@
 import { askAndRetry, checkAsk } from './approvals.js';
 import { createError, FareboxError } from './errors.js';
 import { usd } from './money.js';
-import { checkInteger, checkOnUnavailable, checkPrice } from './settings.js';
+import { checkInteger, checkMembers, checkOnUnavailable, checkPrice } from './settings.js';
 import { looksUp } from './transport.js';
 
+const OPTIONS = [
+  'tool',
+  'price',
+  'max',
+  'settle',
+  'timeoutMs',
+  'onUnavailable',
+  'ask',
+  'hasOutputSchema',
+];
 const TIMEOUT_MS = 300_000;
 /** How much longer than its call a hold lives, so that the capture finds it. */
 const HOLD_MARGIN_SECONDS = 60;
@@ -20,7 +30,9 @@ const HOLD_CLOSED = 'The hold of this call was released or has expired; nothing 
 const RELEASE = { timeoutMs: 1_000 };
 
 /** Refuses what could not work, when the tool or route is created. */
-export function checkPaid({ tool, price, max, settle, ...others } = {}) {
+export function checkPaid(options = {}) {
+  checkMembers('the options of a paid call', options, OPTIONS);
+  const { tool, price, max, settle, ...others } = options;
   if (typeof tool !== 'string' || tool === '') {
     throw new TypeError('Farebox: a paid call needs the name of its tool: { tool, price }');
   }
