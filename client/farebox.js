@@ -26,9 +26,17 @@ import { amountToSend } from './money.js';
 import { publicReceipt, ReceiptKeys, verifyReceipt } from './receipts.js';
 import * as settings from './settings.js';
 import { Tools } from './tools.js';
+import { warnOfCall } from './warning.js';
 import { WebhookEndpoints } from './webhook-endpoints.js';
 
-const SETTINGS = [...CONNECTION, 'secretKey', 'onUnavailable', 'coalesce', 'receiptKeys'];
+const SETTINGS = [
+  ...CONNECTION,
+  'secretKey',
+  'onUnavailable',
+  'onError',
+  'coalesce',
+  'receiptKeys',
+];
 const LEASE = ['apiKey', 'tools', 'amount', 'expiresIn', 'onSettled', 'journal'];
 const CHARGE_ID = /^chg_[0-9a-f]+$/;
 const CHARGE = { noun: 'charge', done: 'charged' };
@@ -46,6 +54,7 @@ export class Farebox {
     const key = settings.checkSecretKey(options.secretKey ?? env.FAREBOX_SECRET_KEY);
     this.#calls = new Calls(key, { ...options, baseUrl: options.baseUrl ?? env.FAREBOX_URL });
     this.onUnavailable = settings.checkOnUnavailable(options.onUnavailable ?? 'fail');
+    this.onError = settings.checkOnError(options.onError ?? warnOfCall);
     if (settings.checkCoalesce(options.coalesce ?? CAN_SHARE_REQUESTS)) {
       this.#coalescer = new Coalescer(postCharges.bind(undefined, this.#calls.transport));
     }

@@ -11,7 +11,7 @@ import {
   isUnavailable,
   resultsOf,
   settledCall,
-  warn,
+  warnOfSettled,
   wireEntry,
 } from './lease-settlement.js';
 import { askFor, BATCH_MAX, dollarsOf, microsOf, roomOf, Slice } from './lease-slice.js';
@@ -453,7 +453,7 @@ class Lease {
     const { onSettled } = this.#options;
     if (!onSettled) return;
     const settled = batch.map(({ sequence }, n) => settledCall(leaseId, sequence, results[n]));
-    const told = Promise.resolve(settled).then(onSettled).catch(warn);
+    const told = Promise.resolve(settled).then(onSettled).catch(warnOfSettled);
     this.#telling.add(told);
     void told.then(() => this.#telling.delete(told));
   }

@@ -5,8 +5,10 @@
 import { askAndRetry, checkAsk } from './approvals.js';
 import { createError, FareboxError } from './errors.js';
 import { usd } from './money.js';
+import { isOwnMistake } from './refusals.js';
 import { checkInteger, checkMembers, checkOnUnavailable, checkPrice } from './settings.js';
 import { looksUp } from './transport.js';
+import { warn } from './warning.js';
 
 const OPTIONS = [
   'tool',
@@ -59,7 +61,11 @@ export function checkHandler(handler) {
  * Holds the price, or the most that the call may cost. If it throws FareboxError, the call must not run. A `price`
  * function may take `timeoutMs`, before the time of the call begins.
  */
-export async function openPayment(farebox, options, { apiKey, input, signal }) {
+export function openPayment(farebox, options, call) {
+  return telling(farebox, options, () => open(farebox, options, call));
+}
+
+async function open(farebox, options, { apiKey, input, signal }) {
   const { tool, price, max, ask, timeoutMs = TIMEOUT_MS } = options;
   const onUnavailable = options.onUnavailable ?? farebox.onUnavailable;
   const compute = () => own(() => price(...input));
@@ -79,6 +85,7 @@ export async function openPayment(farebox, options, { apiKey, input, signal }) {
     if (isLost) void giveUp(farebox, request);
     const told = isLost ? uncaptured(error) : error;
     if (!mayRunUnpaid(onUnavailable, told)) throw told;
+    tell(farebox, tool, told);
     return unpaid({ paid: false, code: told.code, error: told });
   }
 }
@@ -130,14 +137,15 @@ class Payment {
    * Refunds the charge if the caller left during the capture: nobody receives the result.
    */
   async settle(result, hasFailed) {
-    const charge = await this.#settle(result, hasFailed);
+    const settle = () => this.#settle(result, hasFailed);
+    const charge = await telling(this.#farebox, this.#options, settle);
     if (!charge?.paid || !this.#signal?.aborted) return charge;
     await refundUnsent(this.#farebox, charge);
     throw givenUp();
   }
 
   async #settle(result, hasFailed) {
-    const { settle, onUnavailable } = this.#options;
+    const { tool, settle, onUnavailable } = this.#options;
     try {
       const amount = settle && (await this.#costOf(result));
       // The caller has left. That release may have been lost, so a capture could still succeed.
@@ -148,6 +156,7 @@ class Payment {
     } catch (error) {
       await this.release();
       if (!mayRunUnpaid(onUnavailable, error)) throw error;
+      tell(this.#farebox, tool, error);
       return { paid: false, code: error.code, error };
     }
   }
@@ -181,10 +190,30 @@ class Payment {
   }
 }
 
-/** Returns the money of a charge whose result cannot be sent. If that request is lost, the charge stays. */
+/** Returns the money of a charge whose result cannot be sent. If that fails, the charge stays. */
 export async function refundUnsent(farebox, charge) {
   if (!charge?.paid) return;
-  await farebox.refund({ chargeId: charge.id }, { timeoutMs: 1_000 }).catch(() => {});
+  const chargeId = charge.id;
+  await farebox
+    .refund({ chargeId }, { timeoutMs: 1_000 })
+    .catch((error) => tell(farebox, charge.tool, Object.assign(error, { chargeId })));
+}
+
+/** Tells the developer of a refusal that the caller cannot act upon. */
+async function telling(farebox, { tool }, run) {
+  try {
+    return await run();
+  } catch (error) {
+    const isTold = isRefusal(error) && (error.outcome === 'unknown' || isOwnMistake(error));
+    if (isTold) tell(farebox, tool, error);
+    throw error;
+  }
+}
+
+/** What `onError` does must not change the call. */
+function tell(farebox, tool, error) {
+  const told = async () => farebox.onError(error, { tool });
+  told().catch((failure) => warn(`onError failed: ${failure?.stack ?? String(failure)}`));
 }
 
 /**

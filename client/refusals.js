@@ -20,9 +20,14 @@ const TO_CALLER = new Set([
 /** The types of errors that concern the caller, also with a code that this version does not know. */
 const TYPES_TO_CALLER = new Set(['payment_error', 'rate_limit_error']);
 
+/** Whether it is a mistake of the server's own, such as a wrong secret key. */
+export function isOwnMistake({ code, type }) {
+  return !TO_CALLER.has(code) && !TYPES_TO_CALLER.has(type);
+}
+
 /** Returns `{ status, headers, error }`. Hides the server's own mistakes, such as a wrong secret key, from the caller. */
 export function refusalOf(error) {
-  if (!TO_CALLER.has(error.code) && !TYPES_TO_CALLER.has(error.type)) {
+  if (isOwnMistake(error)) {
     const message = 'This call cannot be billed. Calling again will not help.';
     const { outcome, requestId } = error;
     const facts = { code: 'billing_error', message, outcome, ...(requestId && { requestId }) };

@@ -63,6 +63,11 @@ export function checkOnUnavailable(value) {
   throw new TypeError("Farebox: onUnavailable must be 'fail' or 'run_unpaid'");
 }
 
+export function checkOnError(value) {
+  if (typeof value === 'function') return value;
+  throw new TypeError('Farebox: onError must be a function');
+}
+
 export function checkCoalesce(value) {
   if (typeof value === 'boolean') return value;
   throw new TypeError('Farebox: coalesce must be true or false');
