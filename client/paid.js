@@ -168,8 +168,13 @@ class Payment {
   }
 
   async release() {
+    await this.#giveBack();
+  }
+
+  /** Resolves with the released hold, or with undefined if there was no such response. */
+  #giveBack() {
     this.#isReleased = true;
-    await this.#farebox.holds.release({ holdId: this.#hold.id }, RELEASE).catch(() => {});
+    return this.#farebox.holds.release({ holdId: this.#hold.id }, RELEASE).catch(() => {});
   }
 
   async #capture(amount) {
@@ -180,14 +185,20 @@ class Payment {
     } catch (error) {
       if (error.code === 'hold_closed') throw createError(error.code, HOLD_CLOSED, error, error);
       if (error.outcome !== 'unknown') throw error;
-      // Either the capture or this release is final. A retry with the same key then gives the charge or the refusal.
-      await this.release();
+      // Either the capture or this release is final.
+      const { status, captured } = (await this.#giveBack()) ?? {};
+      if (status === 'released' && captured === 0) throw freed(error);
+      // A retry with the same key gives the charge or the refusal.
       return this.#farebox.holds.capture(request).catch((last) => {
-        if (last.code !== 'hold_closed') throw unlessDecided(last);
-        throw createError('service_unavailable', NO_ANSWER, { status: 503 }, error);
+        throw last.code === 'hold_closed' ? freed(error) : unlessDecided(last);
       });
     }
   }
+}
+
+/** The hold was released before the capture could take anything. */
+function freed(lost) {
+  return createError('service_unavailable', NO_ANSWER, { status: 503 }, lost);
 }
 
 /** Returns the money of a charge whose result cannot be sent. If that fails, the charge stays. */
