@@ -3,7 +3,7 @@ const WARN_AGAIN_MS = 60_000;
 
 /** `facts`: `code` and `detail`. */
 export function warn(message, facts = {}) {
-  const { process } = globalThis;
+  const { process, console } = globalThis;
   if (typeof process?.emitWarning === 'function') {
     process.emitWarning(message, { type: 'FareboxWarning', ...facts });
   } else {

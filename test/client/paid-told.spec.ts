@@ -33,8 +33,8 @@ async function toldOf(
     onError: (...each) => told.push(each),
     ...settings,
   });
-  const all = { tool: 'search', ...options } as Options;
-  const tool = paidTool(farebox, all, async () => ({ content: [] })) as (
+  const all: Partial<Options> = { tool: 'search', ...options };
+  const tool = paidTool(farebox, all as Options, async () => ({ content: [] })) as (
     ...input: object[]
   ) => Promise<unknown>;
   const headers = new Headers({ 'x-service-key': 'fare_ck_live_x' });
