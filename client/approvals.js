@@ -4,7 +4,7 @@ import { createError } from './errors.js';
 import { idInPath, listAt } from './list.js';
 import { amountToSend } from './money.js';
 import { pause } from './retry.js';
-import { checkInteger, TIMER_MS_MAX } from './settings.js';
+import { checkInteger, checkMembers, TIMER_MS_MAX } from './settings.js';
 
 const ASK = { noun: 'approval', done: 'done' };
 const DECISION = { noun: 'decision', done: 'done' };
@@ -40,13 +40,13 @@ export class Approvals {
     return this.#calls.get(`/v1/approvals/${idInPath(id)}`, {}, options, hasId);
   }
 
-  list({ status, budgetId, limit } = {}, options) {
-    return listAt(this.#calls, '/v1/approvals', 'approvals', { status, budgetId, limit }, options);
+  list(filter, options) {
+    return listAt(this.#calls, '/v1/approvals', 'approvals', filter, options);
   }
 
-  async decide(id, { decision, limit, amount, idempotencyKey }, options) {
+  async decide(id, { limit, amount, idempotencyKey, ...request }, options) {
     const body = prepare(DECISION, () => ({
-      decision,
+      ...request,
       limit: amountToSend(limit, 'limit'),
       amount: amountToSend(amount),
     }));
@@ -54,12 +54,12 @@ export class Approvals {
     // Without a key of its own, a decision has that of its approval: sent again, also by another call of
     // this, it pays once.
     const asked = { method: 'POST', path, body, idempotencyKey };
-    const own = decision === 'top_up' ? this.#calls.toPay(options) : options;
+    const own = request.decision === 'top_up' ? this.#calls.toPay(options) : options;
     return (await this.#calls.write(asked, DECISION, own)).json;
   }
 
   /** Until it is decided or the time is over. An outage of the service meanwhile only costs time. */
-  async wait(id, { timeoutMs = WAIT_MS, signal } = {}) {
+  async wait(id, { timeoutMs = WAIT_MS, ...others } = {}) {
     checkInteger('timeoutMs', timeoutMs, 1);
     const deadline = performance.now() + timeoutMs;
     for (;;) {
@@ -68,7 +68,7 @@ export class Approvals {
       const requestMs = Math.min(TIMER_MS_MAX, wait * 1_000 + this.#calls.timeoutMs);
       // A service that is silent may not take longer than one that answers.
       const totalMs = Math.max(0, leftMs) + this.#calls.timeoutMs;
-      const options = { timeoutMs: requestMs, totalMs, signal };
+      const options = { ...others, timeoutMs: requestMs, totalMs };
       try {
         const path = `/v1/approvals/${idInPath(id)}`;
         const approval = await this.#calls.get(path, { wait }, options, hasId);
@@ -77,7 +77,7 @@ export class Approvals {
         const mayRecover = error.code === 'service_unavailable' || error.code === 'rate_limited';
         if (!mayRecover || performance.now() >= deadline) throw error;
         const mostMs = deadline - performance.now();
-        await pause(Math.max(PAUSE_MS, Math.min(error.retryAfterMs ?? 0, mostMs)), signal);
+        await pause(Math.max(PAUSE_MS, Math.min(error.retryAfterMs ?? 0, mostMs)), others.signal);
       }
     }
   }
@@ -85,7 +85,9 @@ export class Approvals {
 
 /** Gives the options of a question; `true` asks with the defaults. */
 export function checkAsk(ask) {
-  const { reason, expiresIn, timeoutMs = WAIT_MS } = ask === true ? {} : ask;
+  const given = ask === true ? {} : ask;
+  checkMembers('ask', given, ['reason', 'expiresIn', 'timeoutMs']);
+  const { reason, expiresIn, timeoutMs = WAIT_MS } = given;
   return { reason, expiresIn, timeoutMs: checkInteger('ask.timeoutMs', timeoutMs, 1) };
 }
 

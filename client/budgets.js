@@ -19,8 +19,8 @@ export class Budgets {
     return this.#calls.post('/v1/budgets', asked, BUDGET, options);
   }
 
-  list({ parentId, limit } = {}, options) {
-    return listAt(this.#calls, '/v1/budgets', 'budgets', { parentId, limit }, options);
+  list(filter, options) {
+    return listAt(this.#calls, '/v1/budgets', 'budgets', filter, options);
   }
 
   get(id, options) {
@@ -33,41 +33,36 @@ export class Budgets {
     return (await this.#calls.write(asked, CHANGE, options)).json;
   }
 
-  async close(id, { releaseHolds } = {}, options) {
-    const asked = {
-      method: 'POST',
-      path: `/v1/budgets/${idInPath(id)}/close`,
-      body: { releaseHolds },
-    };
+  async close(id, body = {}, options) {
+    const asked = { method: 'POST', path: `/v1/budgets/${idInPath(id)}/close`, body };
     return (await this.#calls.write(asked, CHANGE, options)).json;
   }
 
-  usage(id, { by, from, to, limit } = {}, options) {
-    const path = `/v1/budgets/${idInPath(id)}/usage`;
-    return listAt(this.#calls, path, 'usage', { by, from, to, limit }, options);
+  usage(id, filter, options) {
+    return listAt(this.#calls, `/v1/budgets/${idInPath(id)}/usage`, 'usage', filter, options);
   }
 
-  refusals(id, { hours } = {}, options) {
-    return this.#calls.get(`/v1/budgets/${idInPath(id)}/refusals`, { hours }, options);
+  refusals(id, filter, options) {
+    return this.#calls.get(`/v1/budgets/${idInPath(id)}/refusals`, filter, options);
   }
 
-  createKey(id, { name, expiresAt, idempotencyKey } = {}, options) {
+  createKey(id, { idempotencyKey, ...body } = {}, options) {
     const path = `/v1/budgets/${idInPath(id)}/keys`;
-    return this.#calls.post(path, { body: { name, expiresAt }, idempotencyKey }, KEY, options);
+    return this.#calls.post(path, { body, idempotencyKey }, KEY, options);
   }
 
-  listKeys(id, { limit } = {}, options) {
-    return listAt(this.#calls, `/v1/budgets/${idInPath(id)}/keys`, 'keys', { limit }, options);
+  listKeys(id, filter, options) {
+    return listAt(this.#calls, `/v1/budgets/${idInPath(id)}/keys`, 'keys', filter, options);
   }
 
-  rollKey(keyId, { overlapSeconds, idempotencyKey } = {}, options) {
+  rollKey(keyId, { idempotencyKey, ...body } = {}, options) {
     const path = `/v1/keys/${idInPath(keyId)}/roll`;
-    return this.#calls.post(path, { body: { overlapSeconds }, idempotencyKey }, KEY, options);
+    return this.#calls.post(path, { body, idempotencyKey }, KEY, options);
   }
 
-  revokeKey(keyId, { releaseHolds } = {}, options) {
+  revokeKey(keyId, body = {}, options) {
     const path = `/v1/keys/${idInPath(keyId)}/revoke`;
-    const asked = { method: 'POST', path, body: { releaseHolds } };
+    const asked = { method: 'POST', path, body };
     return this.#calls.writeOnce(asked, CHANGE, options);
   }
 }

@@ -13,7 +13,11 @@ const TIMEOUT_MS = 5_000;
 const PAY_MS = 65_000;
 /** As long as the service asks for when it has started nothing. After a longer pause, a payment may no longer be wanted. */
 const PAY_PAUSE_MS = 5_000;
+/** The settings that every client has. */
+export const CONNECTION = ['baseUrl', 'timeoutMs', 'maxRetries', 'fetch'];
 const JSON_TYPE = { 'Content-Type': 'application/json' };
+const LAST_ARGUMENT =
+  "a call's options, which are its last argument: an idempotencyKey belongs in the argument before it";
 /** The deed of a read: it changes nothing, so its outcome is never unknown. */
 const READ = {};
 
@@ -51,14 +55,16 @@ export class Calls {
   }
 
   /** Calls `attempt(limits)` of retry.js repeatedly, for as long as the call may take. */
-  retry(attempt, { timeoutMs = this.timeoutMs, signal, totalMs, pauseMsMax } = {}) {
+  retry(attempt, { totalMs, pauseMsMax, ...options } = {}) {
+    settings.checkMembers(LAST_ARGUMENT, options, ['timeoutMs', 'signal']);
+    const { timeoutMs = this.timeoutMs, signal } = options;
     settings.checkInteger('timeoutMs', timeoutMs, 1);
     return retry(attempt, { timeoutMs, maxRetries: this.#maxRetries, signal, totalMs, pauseMsMax });
   }
 
   /** The options of a call that waits for a payment. */
-  toPay({ timeoutMs = this.#payMs, signal } = {}) {
-    return { timeoutMs, signal, pauseMsMax: PAY_PAUSE_MS };
+  toPay({ timeoutMs = this.#payMs, ...options } = {}) {
+    return { ...options, timeoutMs, pauseMsMax: PAY_PAUSE_MS };
   }
 
   /** `isAnswer(json)`, if given, says whether a success is Farebox's: one in any other shape is somebody else's. */

@@ -4,8 +4,10 @@
  * are attempts of the same charge.
  */
 import { amountToSend } from './money.js';
+import { checkMembers } from './settings.js';
 import { failureOf } from './transport.js';
 
+const MEMBERS = ['apiKey', 'tool', 'amount', 'metadata', 'idempotencyKey', 'onUnavailable', 'ask'];
 const JSON_TYPE = { 'Content-Type': 'application/json' };
 
 /**
@@ -13,6 +15,7 @@ const JSON_TYPE = { 'Content-Type': 'application/json' };
  * to which they belong.
  */
 export function prepareCharge(request, idempotencyKey) {
+  checkMembers('a charge', request, MEMBERS);
   const { apiKey, tool, metadata } = request;
   const amount = amountToSend(request.amount);
   const member = JSON.stringify({ apiKey, tool, amount, metadata, idempotencyKey });

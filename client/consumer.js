@@ -1,23 +1,25 @@
 /** The consumer's side of Farebox: balance, usage, top-ups, budgets and approvals. */
 import { Approvals } from './approvals.js';
 import { Budgets } from './budgets.js';
-import { Calls, prepare } from './calls.js';
+import { Calls, CONNECTION, prepare } from './calls.js';
 import { idInPath, Records } from './list.js';
 import { amountToSend } from './money.js';
 import { publicReceipt } from './receipts.js';
 import * as settings from './settings.js';
 
+const PAYMENT = ['amount', 'idempotencyKey'];
 const TOP_UP = { noun: 'top-up', done: 'done', isDone: hasTopUpId };
 
 export class FareboxConsumer {
   #calls;
 
   constructor(options = {}) {
+    settings.checkMembers('new FareboxConsumer()', options, [...CONNECTION, 'consumerKey']);
     const env = globalThis.process?.env ?? {};
     const key = settings.checkConsumerKey(options.consumerKey ?? env.FAREBOX_CONSUMER_KEY);
     this.#calls = new Calls(key, { ...options, baseUrl: options.baseUrl ?? env.FAREBOX_URL });
-    this.charges = new Records(this.#calls, '/v1/usage', 'charges', ['tool', 'from', 'to']);
-    this.holds = new Records(this.#calls, '/v1/holds', 'holds', ['status']);
+    this.charges = new Records(this.#calls, '/v1/usage', 'charges');
+    this.holds = new Records(this.#calls, '/v1/holds', 'holds');
     this.topUps = new TopUps(this.#calls);
     this.budgets = new Budgets(this.#calls);
     this.approvals = new Approvals(this.#calls);
@@ -31,8 +33,8 @@ export class FareboxConsumer {
     return this.#calls.get('/v1/balance', {}, options, hasBalance);
   }
 
-  usageByDay({ from } = {}, options) {
-    return this.#calls.get('/v1/usage/daily', { from }, options);
+  usageByDay(filter, options) {
+    return this.#calls.get('/v1/usage/daily', filter, options);
   }
 
   statement(month, options) {
@@ -40,11 +42,11 @@ export class FareboxConsumer {
   }
 
   topUp(request, options) {
-    return this.#pay('/v1/top-up', request, options);
+    return this.#pay('/v1/top-up', 'a top-up', PAYMENT, request, options);
   }
 
   checkout(request, options) {
-    return this.#pay('/v1/checkout', request, options);
+    return this.#pay('/v1/checkout', 'a checkout', [...PAYMENT, 'saveCard'], request, options);
   }
 
   async verifyReceipt(receipt, options) {
@@ -56,7 +58,9 @@ export class FareboxConsumer {
     return publicReceipt(this.#calls, receipt, options);
   }
 
-  async #pay(path, { amount, saveCard, idempotencyKey }, options) {
+  async #pay(path, what, known, request, options) {
+    settings.checkMembers(what, request, known);
+    const { amount, saveCard, idempotencyKey } = request;
     const dollars = prepare(TOP_UP, () => amountToSend(amount));
     const body = { amount: dollars, ...(saveCard === true && { saveCard }) };
     return this.#calls.post(path, { body, idempotencyKey }, TOP_UP, this.#calls.toPay(options));
@@ -67,12 +71,13 @@ class TopUps extends Records {
   #calls;
 
   constructor(calls) {
-    super(calls, '/v1/top-up', 'topUps', []);
+    super(calls, '/v1/top-up', 'topUps');
     this.#calls = calls;
   }
 
-  async quote({ amount }, options) {
-    return this.#calls.get('/v1/top-up/quote', { amount: amountToSend(amount) }, options);
+  async quote({ amount, ...request }, options) {
+    const query = { ...request, amount: amountToSend(amount) };
+    return this.#calls.get('/v1/top-up/quote', query, options);
   }
 }
 

@@ -35,10 +35,10 @@ export class LowBalance extends Settings {
     super(calls, '/v1/low-balance');
   }
 
-  async update({ threshold }, options) {
+  async update({ threshold, ...others }, options) {
     const dollars = prepare(CHANGE, () =>
       threshold === null ? null : amountToSend(threshold, 'threshold'),
     );
-    return super.update({ threshold: dollars }, options);
+    return super.update({ ...others, threshold: dollars }, options);
   }
 }

@@ -90,6 +90,7 @@ const CLOSED = {
   'PATCH /v1/budgets/:id': budget,
   'POST /v1/budgets/:id/close': { releaseHolds: isFlag },
   'POST /v1/budgets/:id/keys': later('name', 'expiresAt'),
+  'POST /v1/keys/:id/roll': later('overlapSeconds'),
   'POST /v1/keys/:id/revoke': { releaseHolds: isFlag },
   'POST /v1/approvals': question,
 };

@@ -5,7 +5,15 @@
  */
 import { CAN_SHARE_REQUESTS } from '#send';
 import { Approvals, askAndRetry } from './approvals.js';
-import { Calls, checkIdempotencyKey, failed, hasId, hasResults, prepare } from './calls.js';
+import {
+  Calls,
+  CONNECTION,
+  checkIdempotencyKey,
+  failed,
+  hasId,
+  hasResults,
+  prepare,
+} from './calls.js';
 import { postCharge, postCharges, prepareCharge } from './charge-requests.js';
 import { Coalescer } from './coalescer.js';
 import { Developer, LowBalance } from './developer-settings.js';
@@ -18,9 +26,18 @@ import { amountToSend } from './money.js';
 import { publicReceipt, ReceiptKeys, verifyReceipt } from './receipts.js';
 import * as settings from './settings.js';
 import { Tools } from './tools.js';
+import { warnOfCall } from './warning.js';
 import { WebhookEndpoints } from './webhook-endpoints.js';
 
-const CHARGE_FILTERS = ['tool', 'consumerId', 'from', 'to'];
+const SETTINGS = [
+  ...CONNECTION,
+  'secretKey',
+  'onUnavailable',
+  'onError',
+  'coalesce',
+  'receiptKeys',
+];
+const LEASE = ['apiKey', 'tools', 'amount', 'expiresIn', 'onSettled', 'journal'];
 const CHARGE_ID = /^chg_[0-9a-f]+$/;
 const CHARGE = { noun: 'charge', done: 'charged' };
 const REFUND = { noun: 'refund', done: 'refunded', isDone: hasId };
@@ -32,10 +49,12 @@ export class Farebox {
   #receiptKeys;
 
   constructor(options = {}) {
+    settings.checkMembers('new Farebox()', options, SETTINGS);
     const env = globalThis.process?.env ?? {};
     const key = settings.checkSecretKey(options.secretKey ?? env.FAREBOX_SECRET_KEY);
     this.#calls = new Calls(key, { ...options, baseUrl: options.baseUrl ?? env.FAREBOX_URL });
     this.onUnavailable = settings.checkOnUnavailable(options.onUnavailable ?? 'fail');
+    this.onError = settings.checkOnError(options.onError ?? warnOfCall);
     if (settings.checkCoalesce(options.coalesce ?? CAN_SHARE_REQUESTS)) {
       this.#coalescer = new Coalescer(postCharges.bind(undefined, this.#calls.transport));
     }
@@ -44,11 +63,11 @@ export class Farebox {
       async () =>
         keys ?? (await this.#calls.get('/v1/receipts/keys', {}, undefined, hasReceiptKeys)).keys,
     );
-    this.charges = new Records(this.#calls, '/v1/charges', 'charges', CHARGE_FILTERS);
+    this.charges = new Records(this.#calls, '/v1/charges', 'charges');
     // These top-ups belong to consumers, so a developer cannot read one by its id.
     this.topUps = {
-      list: ({ limit } = {}, listOptions) =>
-        listAt(this.#calls, '/v1/top-ups', 'topUps', { limit }, listOptions),
+      list: (filter, listOptions) =>
+        listAt(this.#calls, '/v1/top-ups', 'topUps', filter, listOptions),
     };
     this.developer = new Developer(this.#calls);
     this.lowBalance = new LowBalance(this.#calls);
@@ -99,12 +118,12 @@ export class Farebox {
     }
   }
 
-  async refund({ chargeId, amount, idempotencyKey = crypto.randomUUID() }, options) {
+  async refund({ chargeId, idempotencyKey = crypto.randomUUID(), ...request }, options) {
     const body = prepare(REFUND, () => {
       if (typeof chargeId !== 'string' || !CHARGE_ID.test(chargeId)) {
         throw createError('not_found', 'There is no such charge.', { param: 'chargeId' });
       }
-      return { amount: amountToSend(amount) };
+      return { ...request, amount: amountToSend(request.amount) };
     });
     const path = `/v1/charges/${chargeId}/refund`;
     const asked = { method: 'POST', path, body, idempotencyKey };
@@ -112,16 +131,16 @@ export class Farebox {
     return { ...json, replayed };
   }
 
-  earnings({ from, to, tool, interval } = {}, options) {
-    return this.#calls.get('/v1/earnings', { from, to, tool, interval }, options);
+  earnings(filter, options) {
+    return this.#calls.get('/v1/earnings', filter, options);
   }
 
   statement(month, options) {
     return this.#calls.get(`/v1/statements/${idInPath(month)}`, {}, options);
   }
 
-  refusals({ hours } = {}, options) {
-    return this.#calls.get('/v1/refusals', { hours }, options);
+  refusals(filter, options) {
+    return this.#calls.get('/v1/refusals', filter, options);
   }
 
   publicReceipt(receipt, options) {
@@ -134,6 +153,7 @@ export class Farebox {
         'an edge runtime ends timers with the request, so a lease would not be settled';
       throw new TypeError(`Farebox: ${message}`);
     }
+    settings.checkMembers('a lease', options, LEASE);
     return openLease(this.leases, options);
   }
 

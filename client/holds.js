@@ -3,6 +3,7 @@ import { hasId, prepare } from './calls.js';
 import { isCharge } from './charge-requests.js';
 import { idInPath, listAt } from './list.js';
 import { amountToSend } from './money.js';
+import { checkMembers } from './settings.js';
 
 const HOLD = { noun: 'hold', done: 'held', isDone: hasId };
 const CAPTURE = { noun: 'charge', done: 'charged', isDone: isCharge };
@@ -15,35 +16,34 @@ export class Holds {
     this.#calls = calls;
   }
 
-  async place(request, options) {
-    const { apiKey, tool, expiresIn, metadata, idempotencyKey = crypto.randomUUID() } = request;
-    const amount = prepare(HOLD, () => {
-      this.#calls.checkApiKey(apiKey);
-      return amountToSend(request.amount);
+  async place({ idempotencyKey = crypto.randomUUID(), ...request }, options) {
+    const body = prepare(HOLD, () => {
+      this.#calls.checkApiKey(request.apiKey);
+      return { ...request, amount: amountToSend(request.amount) };
     });
-    const body = { apiKey, tool, amount, expiresIn, metadata };
     return this.#write('/v1/holds', body, idempotencyKey, HOLD, options);
   }
 
-  async capture(request, options) {
-    const { holdId, final, over, metadata, idempotencyKey = crypto.randomUUID() } = request;
-    const body = { amount: amountToSend(request.amount), final, over, metadata };
+  async capture({ holdId, idempotencyKey = crypto.randomUUID(), ...request }, options) {
+    const body = { ...request, amount: amountToSend(request.amount) };
     const path = `/v1/holds/${idInPath(holdId)}/capture`;
     return this.#write(path, body, idempotencyKey, CAPTURE, options);
   }
 
-  async release({ holdId, idempotencyKey = crypto.randomUUID() }, options) {
+  async release(request, options) {
+    checkMembers('a release', request, ['holdId', 'idempotencyKey']);
+    const { holdId, idempotencyKey = crypto.randomUUID() } = request;
     const path = `/v1/holds/${idInPath(holdId)}/release`;
     return this.#write(path, {}, idempotencyKey, CHANGE, options);
   }
 
-  async extend({ holdId, expiresIn, idempotencyKey = crypto.randomUUID() }, options) {
+  async extend({ holdId, idempotencyKey = crypto.randomUUID(), ...body }, options) {
     const path = `/v1/holds/${idInPath(holdId)}/extend`;
-    return this.#write(path, { expiresIn }, idempotencyKey, CHANGE, options);
+    return this.#write(path, body, idempotencyKey, CHANGE, options);
   }
 
-  list({ status, limit } = {}, options) {
-    return listAt(this.#calls, '/v1/holds', 'holds', { status, limit }, options);
+  list(filter, options) {
+    return listAt(this.#calls, '/v1/holds', 'holds', filter, options);
   }
 
   get(id, options) {

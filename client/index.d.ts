@@ -20,7 +20,7 @@ import type { Approvals, AskOptions, OwnerApprovals } from './approvals.js';
 import type { Budgets } from './budgets.js';
 import type { DeveloperSettings, LowBalance } from './developer-settings.js';
 import type { Lease, LeasedCharge, LeaseOptions, Leases } from './leases.js';
-import type { ServiceUnavailableError } from './errors.js';
+import type { FareboxError, ServiceUnavailableError } from './errors.js';
 import type { BatchRequest, Holds } from './holds.js';
 import type {
   ConsumerCharges,
@@ -57,6 +57,8 @@ export { usd, type Amount, type Rounding, type Usd } from './money.js';
  */
 export type OnUnavailable = 'fail' | 'run_unpaid';
 
+export type OnError = (error: FareboxError, call: { tool: string }) => unknown;
+
 interface ConnectionOptions {
   /** The URL of Farebox, such as `https://billing.example.com`. Default: `FAREBOX_URL`. */
   baseUrl?: string | undefined;
@@ -78,6 +80,14 @@ export interface FareboxOptions<Mode extends OnUnavailable = 'fail'> extends Con
   /** Default `fail`. A refusal always throws, regardless of this setting. */
   onUnavailable?: Mode | undefined;
   /**
+   * Called with what a caller of a paid tool or route is not told or cannot act upon: your own mistake, such as
+   * a wrong secret key, a `price` or `settle` that returns no amount, a charge or refund whose `outcome` is
+   * `unknown`, a refund that failed after a charge (with `chargeId`), and why a call ran unpaid. Default: a
+   * `FareboxWarning` of the process (`process.on('warning')`), or of the console where there is none, at most
+   * once a minute for each code. If it throws or rejects, there is a warning, and the call continues.
+   */
+  onError?: OnError | undefined;
+  /**
    * Whether concurrent charges share a request (`POST /v1/charges/batch`). Default: true under Node, Bun and Deno;
    * false in edge runtimes such as Workers, where calls cannot share a request.
    */
@@ -89,7 +99,7 @@ export interface FareboxOptions<Mode extends OnUnavailable = 'fail'> extends Con
   receiptKeys?: readonly ReceiptKey[] | undefined;
 }
 
-/** Options for one call, as its last argument. */
+/** Options for one call, as its last argument. Any other member, such as an `idempotencyKey`, throws a TypeError. */
 export interface CallOptions {
   /** Replaces the client's `timeoutMs`. The call ends within `timeoutMs * (maxRetries + 1)`. */
   timeoutMs?: number | undefined;
@@ -339,6 +349,8 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
   lease(options: LeaseOptions): Promise<Lease<LeasedCharge | Promise<LeasedCharge>>>;
   /** The setting, which paid tools and routes have as their default too. */
   readonly onUnavailable: Mode;
+  /** The setting, which paid tools and routes call. */
+  readonly onError: OnError;
   /** The request id of the last response: name it when you ask for help. */
   readonly lastRequestId: string | undefined;
 

@@ -1,6 +1,7 @@
 /** One settlement of a lease, and what its answer means for each call. */
 import { FareboxError } from './errors.js';
 import { dollarsOf } from './lease-slice.js';
+import { warn } from './warning.js';
 
 /**
  * The results of a batch, one for each call; undefined when `send` gave up. The service refuses a request as
@@ -52,10 +53,6 @@ export function settledCall(leaseId, sequence, result) {
 }
 
 /** The calls are settled. An error that nobody handles would end the process, and with it the calls that are not. */
-export function warn(error) {
-  const why = error?.stack ?? String(error);
-  globalThis.process?.emitWarning?.(
-    `onSettled of farebox.lease() failed: ${why}`,
-    'FareboxWarning',
-  );
+export function warnOfSettled(error) {
+  warn(`onSettled of farebox.lease() failed: ${error?.stack ?? String(error)}`);
 }

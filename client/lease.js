@@ -11,14 +11,14 @@ import {
   isUnavailable,
   resultsOf,
   settledCall,
-  warn,
+  warnOfSettled,
   wireEntry,
 } from './lease-settlement.js';
 import { askFor, BATCH_MAX, dollarsOf, microsOf, roomOf, Slice } from './lease-slice.js';
-import { inTime, RETRY_MS, waitMs } from './lease-waits.js';
+import { givenMs, inTime, RETRY_MS, WAIT_MS, waitMs } from './lease-waits.js';
 import { amountToSend, exactMicrosOf } from './money.js';
 import { pause } from './retry.js';
-import { checkInteger } from './settings.js';
+import { checkInteger, checkMembers } from './settings.js';
 
 const SETTLE_AFTER_MS = 1_000;
 /** How often a lease that has ended during an outage asks for the next one while nobody calls. */
@@ -28,12 +28,11 @@ const ASK_AGAIN_MS = 3_000;
  * after a refusal, one is asked for in advance at most so often.
  */
 const KEEP_SMALL_MS = 30_000;
-/** How long to wait for settlements. Less than the time that service managers grant a process to end. */
-const WAIT_MS = 8_000;
 /** If it is lost, the lease expires. */
 const RELEASE = { timeoutMs: 1_000 };
 /** A lease has to last much longer than the margin before its end, and lasts at most a day. */
 const EXPIRES_IN_SECONDS = [5, 86_400];
+const CALL = ['tool', 'amount', 'metadata'];
 /** What a settlement is refused with when the lease is somebody else's, or nobody's. */
 const LOST = new Set(['lease_closed', 'lease_fenced']);
 
@@ -127,7 +126,9 @@ class Lease {
     }
   }
 
-  #decide({ tool, amount, metadata }) {
+  #decide(call) {
+    checkMembers('a call under a lease', call, CALL);
+    const { tool, amount, metadata } = call;
     const slice = this.#slice;
     const price = slice.prices.get(tool);
     const micros =
@@ -135,7 +136,7 @@ class Lease {
     if (micros > slice.left || elapsedMs() >= slice.deadline) {
       this.#advance(micros);
       // The next lease may have other prices.
-      return this.#decide({ tool, amount, metadata });
+      return this.#decide(call);
     }
     // A copy, checked before anything changes: what the service refuses would be decided and never paid for.
     const { copy, chars } = copyOf(metadata);
@@ -152,8 +153,8 @@ class Lease {
    * Settles what is decided so far, also under leases that are not used any more, as far as there is time.
    * Returns the calls that are not settled, which the client keeps settling.
    */
-  async settle({ timeoutMs = WAIT_MS } = {}) {
-    checkInteger('timeoutMs', timeoutMs, 0);
+  async settle(options) {
+    const timeoutMs = givenMs(options);
     const slices = new Set([this.#slice, ...this.#retiring.keys()]);
     const decided = [...slices].map((slice) => [slice, slice.sequence]);
     await inTime(Promise.all(decided.map((each) => this.#settleTo(...each))), timeoutMs);
@@ -166,8 +167,8 @@ class Lease {
   }
 
   /** Settles everything and releases the rest, as far as there is time. Returns the calls that are not settled. */
-  close({ timeoutMs = WAIT_MS } = {}) {
-    checkInteger('timeoutMs', timeoutMs, 0);
+  close(options) {
+    const timeoutMs = givenMs(options);
     this.#closing ??= this.#close(timeoutMs);
     return this.#closing;
   }
@@ -452,7 +453,7 @@ class Lease {
     const { onSettled } = this.#options;
     if (!onSettled) return;
     const settled = batch.map(({ sequence }, n) => settledCall(leaseId, sequence, results[n]));
-    const told = Promise.resolve(settled).then(onSettled).catch(warn);
+    const told = Promise.resolve(settled).then(onSettled).catch(warnOfSettled);
     this.#telling.add(told);
     void told.then(() => this.#telling.delete(told));
   }

@@ -2,6 +2,7 @@
 import { hasId, hasResults, prepare } from './calls.js';
 import { idInPath, listAt } from './list.js';
 import { amountToSend } from './money.js';
+import { checkMembers } from './settings.js';
 
 const LEASE = { noun: 'lease', done: 'held', isDone: isLease };
 const RENEWAL = { noun: 'change', done: 'done', isDone: isLease };
@@ -14,22 +15,21 @@ export class Leases {
     this.#calls = calls;
   }
 
-  async take(request, options) {
-    const { apiKey, expiresIn, idempotencyKey = crypto.randomUUID() } = request;
+  async take({ idempotencyKey = crypto.randomUUID(), ...request }, options) {
     const body = prepare(LEASE, () => {
-      this.#calls.checkApiKey(apiKey);
+      this.#calls.checkApiKey(request.apiKey);
       const tools = request.tools.map((tool, n) =>
         typeof tool === 'string'
           ? tool
-          : { name: tool.name, price: amountToSend(tool.price, `tools.${n}.price`) },
+          : { ...tool, price: amountToSend(tool.price, `tools.${n}.price`) },
       );
-      return { apiKey, tools, amount: amountToSend(request.amount), expiresIn };
+      return { ...request, tools, amount: amountToSend(request.amount) };
     });
     return this.#write('/v1/leases', body, LEASE, options, idempotencyKey);
   }
 
   /** Needs no idempotency key: the number of an entry names its charge. */
-  async settle({ leaseId, fence, entries, final }, options) {
+  async settle({ leaseId, entries, ...request }, options) {
     const path = `/v1/leases/${idInPath(leaseId)}/settle`;
     const amounts = entries.map((entry, n) => ({
       ...entry,
@@ -37,21 +37,22 @@ export class Leases {
     }));
     const isDone = hasResults(entries.length, isResult);
     const deed = { noun: 'settlement', done: 'charged', isDone };
-    return this.#write(path, { entries: amounts, fence, final }, deed, options);
+    return this.#write(path, { ...request, entries: amounts }, deed, options);
   }
 
-  async renew(request, options) {
-    const { leaseId, fence, expiresIn, idempotencyKey = crypto.randomUUID() } = request;
+  async renew({ leaseId, idempotencyKey = crypto.randomUUID(), ...body }, options) {
     const path = `/v1/leases/${idInPath(leaseId)}/renew`;
-    return this.#write(path, { fence, expiresIn }, RENEWAL, options, idempotencyKey);
+    return this.#write(path, body, RENEWAL, options, idempotencyKey);
   }
 
-  async release({ leaseId }, options) {
-    return this.#write(`/v1/leases/${idInPath(leaseId)}/release`, undefined, RELEASE, options);
+  async release(request, options) {
+    checkMembers('a release', request, ['leaseId']);
+    const path = `/v1/leases/${idInPath(request.leaseId)}/release`;
+    return this.#write(path, undefined, RELEASE, options);
   }
 
-  list({ limit } = {}, options) {
-    return listAt(this.#calls, '/v1/leases', 'leases', { limit }, options);
+  list(filter, options) {
+    return listAt(this.#calls, '/v1/leases', 'leases', filter, options);
   }
 
   get(id, options) {

@@ -25,29 +25,28 @@ export class List {
 }
 
 /** The list at a path, with the caller's filters, page size and options. */
-export function listAt(calls, path, name, filter, options) {
+export function listAt(calls, path, name, filter = {}, options) {
   const isPage = ({ [name]: items, hasMore, nextCursor }) =>
     Array.isArray(items) && (!hasMore || typeof nextCursor === 'string');
-  return new List(name, (cursor) => calls.get(path, { ...filter, cursor }, options, isPage));
+  return new List(name, (cursor = filter.cursor) =>
+    calls.get(path, { ...filter, cursor }, options, isPage),
+  );
 }
 
-/** Objects of the API that can be listed and read by id. `filters`: the names of the list's filters. */
+/** Objects of the API that can be listed and read by id. */
 export class Records {
   #calls;
   #path;
   #name;
-  #filters;
 
-  constructor(calls, path, name, filters) {
+  constructor(calls, path, name) {
     this.#calls = calls;
     this.#path = path;
     this.#name = name;
-    this.#filters = [...filters, 'limit'];
   }
 
-  list(filter = {}, options) {
-    const known = Object.fromEntries(this.#filters.map((each) => [each, filter[each]]));
-    return listAt(this.#calls, this.#path, this.#name, known, options);
+  list(filter, options) {
+    return listAt(this.#calls, this.#path, this.#name, filter, options);
   }
 
   get(id, options) {

@@ -5,9 +5,21 @@
 import { askAndRetry, checkAsk } from './approvals.js';
 import { createError, FareboxError } from './errors.js';
 import { usd } from './money.js';
-import { checkInteger, checkOnUnavailable, checkPrice } from './settings.js';
+import { isOwnMistake } from './refusals.js';
+import { checkInteger, checkMembers, checkOnUnavailable, checkPrice } from './settings.js';
 import { looksUp } from './transport.js';
+import { warn } from './warning.js';
 
+const OPTIONS = [
+  'tool',
+  'price',
+  'max',
+  'settle',
+  'timeoutMs',
+  'onUnavailable',
+  'ask',
+  'hasOutputSchema',
+];
 const TIMEOUT_MS = 300_000;
 /** How much longer than its call a hold lives, so that the capture finds it. */
 const HOLD_MARGIN_SECONDS = 60;
@@ -20,7 +32,9 @@ const HOLD_CLOSED = 'The hold of this call was released or has expired; nothing 
 const RELEASE = { timeoutMs: 1_000 };
 
 /** Refuses what could not work, when the tool or route is created. */
-export function checkPaid({ tool, price, max, settle, ...others } = {}) {
+export function checkPaid(options = {}) {
+  checkMembers('the options of a paid call', options, OPTIONS);
+  const { tool, price, max, settle, ...others } = options;
   if (typeof tool !== 'string' || tool === '') {
     throw new TypeError('Farebox: a paid call needs the name of its tool: { tool, price }');
   }
@@ -47,7 +61,11 @@ export function checkHandler(handler) {
  * Holds the price, or the most that the call may cost. If it throws FareboxError, the call must not run. A `price`
  * function may take `timeoutMs`, before the time of the call begins.
  */
-export async function openPayment(farebox, options, { apiKey, input, signal }) {
+export function openPayment(farebox, options, call) {
+  return telling(farebox, options, () => open(farebox, options, call));
+}
+
+async function open(farebox, options, { apiKey, input, signal }) {
   const { tool, price, max, ask, timeoutMs = TIMEOUT_MS } = options;
   const onUnavailable = options.onUnavailable ?? farebox.onUnavailable;
   const compute = () => own(() => price(...input));
@@ -67,6 +85,7 @@ export async function openPayment(farebox, options, { apiKey, input, signal }) {
     if (isLost) void giveUp(farebox, request);
     const told = isLost ? uncaptured(error) : error;
     if (!mayRunUnpaid(onUnavailable, told)) throw told;
+    tell(farebox, tool, told);
     return unpaid({ paid: false, code: told.code, error: told });
   }
 }
@@ -118,14 +137,15 @@ class Payment {
    * Refunds the charge if the caller left during the capture: nobody receives the result.
    */
   async settle(result, hasFailed) {
-    const charge = await this.#settle(result, hasFailed);
+    const settle = () => this.#settle(result, hasFailed);
+    const charge = await telling(this.#farebox, this.#options, settle);
     if (!charge?.paid || !this.#signal?.aborted) return charge;
     await refundUnsent(this.#farebox, charge);
     throw givenUp();
   }
 
   async #settle(result, hasFailed) {
-    const { settle, onUnavailable } = this.#options;
+    const { tool, settle, onUnavailable } = this.#options;
     try {
       const amount = settle && (await this.#costOf(result));
       // The caller has left. That release may have been lost, so a capture could still succeed.
@@ -136,6 +156,7 @@ class Payment {
     } catch (error) {
       await this.release();
       if (!mayRunUnpaid(onUnavailable, error)) throw error;
+      tell(this.#farebox, tool, error);
       return { paid: false, code: error.code, error };
     }
   }
@@ -147,8 +168,13 @@ class Payment {
   }
 
   async release() {
+    await this.#giveBack();
+  }
+
+  /** Resolves with the released hold, or with undefined if there was no such response. */
+  #giveBack() {
     this.#isReleased = true;
-    await this.#farebox.holds.release({ holdId: this.#hold.id }, RELEASE).catch(() => {});
+    return this.#farebox.holds.release({ holdId: this.#hold.id }, RELEASE).catch(() => {});
   }
 
   async #capture(amount) {
@@ -159,20 +185,46 @@ class Payment {
     } catch (error) {
       if (error.code === 'hold_closed') throw createError(error.code, HOLD_CLOSED, error, error);
       if (error.outcome !== 'unknown') throw error;
-      // Either the capture or this release is final. A retry with the same key then gives the charge or the refusal.
-      await this.release();
+      // Either the capture or this release is final.
+      const { status, captured } = (await this.#giveBack()) ?? {};
+      if (status === 'released' && captured === 0) throw freed(error);
+      // A retry with the same key gives the charge or the refusal.
       return this.#farebox.holds.capture(request).catch((last) => {
-        if (last.code !== 'hold_closed') throw unlessDecided(last);
-        throw createError('service_unavailable', NO_ANSWER, { status: 503 }, error);
+        throw last.code === 'hold_closed' ? freed(error) : unlessDecided(last);
       });
     }
   }
 }
 
-/** Returns the money of a charge whose result cannot be sent. If that request is lost, the charge stays. */
+/** The hold was released before the capture could take anything. */
+function freed(lost) {
+  return createError('service_unavailable', NO_ANSWER, { status: 503 }, lost);
+}
+
+/** Returns the money of a charge whose result cannot be sent. If that fails, the charge stays. */
 export async function refundUnsent(farebox, charge) {
   if (!charge?.paid) return;
-  await farebox.refund({ chargeId: charge.id }, { timeoutMs: 1_000 }).catch(() => {});
+  const chargeId = charge.id;
+  await farebox
+    .refund({ chargeId }, { timeoutMs: 1_000 })
+    .catch((error) => tell(farebox, charge.tool, Object.assign(error, { chargeId })));
+}
+
+/** Tells the developer of a refusal that the caller cannot act upon. */
+async function telling(farebox, { tool }, run) {
+  try {
+    return await run();
+  } catch (error) {
+    const isTold = isRefusal(error) && (error.outcome === 'unknown' || isOwnMistake(error));
+    if (isTold) tell(farebox, tool, error);
+    throw error;
+  }
+}
+
+/** What `onError` does must not change the call. */
+function tell(farebox, tool, error) {
+  const told = async () => farebox.onError(error, { tool });
+  told().catch((failure) => warn(`onError failed: ${failure?.stack ?? String(failure)}`));
 }
 
 /**

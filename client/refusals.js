@@ -20,15 +20,26 @@ const TO_CALLER = new Set([
 /** The types of errors that concern the caller, also with a code that this version does not know. */
 const TYPES_TO_CALLER = new Set(['payment_error', 'rate_limit_error']);
 
-/** Returns `{ status, headers, error }`. Hides the server's own mistakes, such as a wrong secret key, from the caller. */
+/** Whether it is a mistake of the server's own, such as a wrong secret key. */
+export function isOwnMistake({ code, type }) {
+  return !TO_CALLER.has(code) && !TYPES_TO_CALLER.has(type);
+}
+
+/**
+ * Returns `{ status, headers, error }`. Hides the server's own mistakes, such as a wrong secret key, from the caller,
+ * and idempotency keys, which only the server can use. No status invites to repeat a call that may have been paid.
+ */
 export function refusalOf(error) {
-  if (!TO_CALLER.has(error.code) && !TYPES_TO_CALLER.has(error.type)) {
-    const message = 'This call cannot be billed. Calling again will not help.';
-    const { outcome, requestId } = error;
+  const { outcome, requestId } = error;
+  const isUnknown = outcome === 'unknown';
+  if (isUnknown || isOwnMistake(error)) {
+    const message = isUnknown
+      ? 'The call may have been paid. The usage of the key shows whether it was; calling again may pay again.'
+      : 'This call cannot be billed. Calling again will not help.';
     const facts = { code: 'billing_error', message, outcome, ...(requestId && { requestId }) };
     return { status: 500, headers: {}, error: facts };
   }
-  const { name: _, cause: __, ...facts } = error.toJSON();
+  const { name: _, cause: __, idempotencyKey: ___, ...facts } = error.toJSON();
   const isAway = error.code === 'service_unavailable' || error.code === 'aborted';
   return {
     status: isAway ? 503 : error.status,
@@ -87,7 +98,7 @@ export function explain(tool, error) {
       // It may have run, and done what a second call would do again.
       return (
         `${tool} gave no result: the billing service did not respond in time. ` +
-        (outcome === 'unknown' ? 'It may have been paid.' : 'Nothing was charged; try again later.')
+        'Nothing was charged; try again later.'
       );
     default:
       return `${tool} gave no result: ${message}`;

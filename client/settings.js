@@ -46,9 +46,26 @@ export function checkInteger(name, value, min, max = TIMER_MS_MAX) {
   throw new TypeError(`Farebox: ${name} must be an integer from ${min} to ${max}`);
 }
 
+/**
+ * Refuses a member that nothing would read: with a misspelled or misplaced `amount` or `idempotencyKey`, a call would
+ * do something else than its caller wants. Where the body of the API is closed, the API refuses such members itself.
+ */
+export function checkMembers(what, value, known) {
+  const other = Object.keys(value).find(
+    (name) => !known.includes(name) && value[name] !== undefined,
+  );
+  if (other === undefined) return;
+  throw new TypeError(`Farebox: ${other} is not a member of ${what} (${known.join(', ')})`);
+}
+
 export function checkOnUnavailable(value) {
   if (value === 'fail' || value === 'run_unpaid') return value;
   throw new TypeError("Farebox: onUnavailable must be 'fail' or 'run_unpaid'");
+}
+
+export function checkOnError(value) {
+  if (typeof value === 'function') return value;
+  throw new TypeError('Farebox: onError must be a function');
 }
 
 export function checkCoalesce(value) {

@@ -2,6 +2,7 @@
 import { prepare } from './calls.js';
 import { idInPath, listAt } from './list.js';
 import { amountToSend } from './money.js';
+import { checkMembers } from './settings.js';
 
 const DEED = { noun: 'change', done: 'done' };
 
@@ -12,21 +13,22 @@ export class Tools {
     this.#calls = calls;
   }
 
-  list({ archived, name, limit } = {}, options) {
-    return listAt(this.#calls, '/v1/tools', 'tools', { archived, name, limit }, options);
+  list(filter, options) {
+    return listAt(this.#calls, '/v1/tools', 'tools', filter, options);
   }
 
   get(id, options) {
     return this.#calls.get(`/v1/tools/${idInPath(id)}`, {}, options);
   }
 
-  async create({ name, description, price }, options) {
-    const body = { name, description, price: priceToSend(price) };
+  async create(tool, options) {
+    checkMembers('a new tool', tool, ['name', 'description', 'price']);
+    const body = { ...tool, price: priceToSend(tool.price) };
     return this.#calls.writeOnce({ method: 'POST', path: '/v1/tools', body }, DEED, options);
   }
 
-  async update(id, { description, price, archived }, options) {
-    const body = { description, price: priceToSend(price), archived };
+  async update(id, { price, ...changes }, options) {
+    const body = { ...changes, price: priceToSend(price) };
     const asked = { method: 'PATCH', path: `/v1/tools/${idInPath(id)}`, body };
     return (await this.#calls.write(asked, DEED, options)).json;
   }

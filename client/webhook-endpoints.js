@@ -15,8 +15,8 @@ export class WebhookEndpoints {
     return this.#calls.post(PATH, { body: endpoint, idempotencyKey }, CHANGE, options);
   }
 
-  list({ limit } = {}, options) {
-    return listAt(this.#calls, PATH, 'webhookEndpoints', { limit }, options);
+  list(filter, options) {
+    return listAt(this.#calls, PATH, 'webhookEndpoints', filter, options);
   }
 
   get(id, options) {
@@ -33,17 +33,16 @@ export class WebhookEndpoints {
     return this.#calls.writeOnce(asked, CHANGE, options);
   }
 
-  rollSecret(id, { overlapSeconds, idempotencyKey } = {}, options) {
-    const path = `${at(id)}/roll-secret`;
-    return this.#calls.post(path, { body: { overlapSeconds }, idempotencyKey }, CHANGE, options);
+  rollSecret(id, { idempotencyKey, ...body } = {}, options) {
+    return this.#calls.post(`${at(id)}/roll-secret`, { body, idempotencyKey }, CHANGE, options);
   }
 
   test(id, options) {
     return this.#once(`${at(id)}/test`, {}, options);
   }
 
-  listDeliveries(id, { status, limit } = {}, options) {
-    return listAt(this.#calls, `${at(id)}/deliveries`, 'deliveries', { status, limit }, options);
+  listDeliveries(id, filter, options) {
+    return listAt(this.#calls, `${at(id)}/deliveries`, 'deliveries', filter, options);
   }
 
   redeliver(id, eventId, options) {

@@ -216,6 +216,14 @@ describe('client: the whole API', () => {
       assert.equal(error.code, 'aborted');
       assert.deepEqual(client.sent, []);
     });
+
+    it(`sends no ${name} with an option that it does not have`, async () => {
+      const client = clients(() => ({}));
+      const made = call(client, { idempotencyKey: 'job-7' } as never);
+      const message = /idempotencyKey is not a member of .* the argument before it/;
+      await assert.rejects('page' in made ? made.page() : made, { name: 'TypeError', message });
+      assert.deepEqual(client.sent, []);
+    });
   }
 
   for (const { id } of OPERATIONS.filter((each) => each.isPaged)) {

@@ -177,6 +177,51 @@ describe('client: paid calls that are settled', () => {
   const revoked = refusal(401, 'invalid_secret_key');
   const closed = refusal(409, 'hold_closed', { status: 'released' });
   const released = answer(200, { id: 'hld_1' });
+
+  it('tell their caller at once that nothing was charged when the hold of a lost capture was released', async () => {
+    const free = answer(200, { id: 'hld_1', status: 'released', captured: 0 });
+    await using api = await service(held, droppedLine, free);
+    const { call } = toolOf(api.farebox(), { tool: 'search', price: 1 });
+    const told = { code: 'service_unavailable', outcome: 'not_charged', status: 503 };
+    assert.partialDeepStrictEqual(errorIn(await call()), told);
+    const captures = api.seen.filter(({ path }) => path?.endsWith('/capture'));
+    assert.equal(captures.length, 1);
+  });
+
+  it('ask again for a lost capture of which something was captured', async () => {
+    const taken = answer(200, { id: 'hld_1', status: 'released', captured: 1 });
+    const paid = answer(201, { id: 'chg_1', receipt: 'hmac_sha256.1.e30.c2ln' });
+    await using api = await service(held, droppedLine, taken, paid);
+    const { call } = toolOf(api.farebox(), { tool: 'search', price: 1 });
+    assert.equal((await call()).isError, undefined);
+  });
+
+  it('give no status and no key with which a call that may have been paid would be repeated', async () => {
+    await using api = await service(held, droppedLine);
+    const route = forFetch.paidRoute(
+      api.farebox(),
+      { tool: 'search', price: 1 },
+      () => new Response('found'),
+    );
+    const headers = { 'x-service-key': search.apiKey };
+    const response = await route(new Request('http://x/', { headers }));
+    assert.deepEqual([response.status, response.headers.get('retry-after')], [500, null]);
+    const { error } = (await response.json()) as { error: object };
+    const message =
+      'The call may have been paid. The usage of the key shows whether it was; calling again may pay again.';
+    assert.deepEqual(error, { code: 'billing_error', message, outcome: 'unknown' });
+  });
+
+  it('show their caller no idempotency key of theirs', async () => {
+    await using api = await service(poor);
+    const { call } = toolOf(api.farebox(), { tool: 'search', price: 1 });
+    const error = errorIn(await call());
+    assert.deepEqual(
+      [error?.['code'], error?.['idempotencyKey']],
+      ['insufficient_balance', undefined],
+    );
+  });
+
   for (const [name, release, again, told] of [
     ['nothing', revoked, revoked, { code: 'billing_error', outcome: 'unknown' }],
     ['no charge', released, closed, { code: 'service_unavailable', outcome: 'not_charged' }],

@@ -215,7 +215,7 @@ describe('client: paid MCP tools', () => {
         const { isError, text, error } = await call('search');
         assert.equal(isError, true);
         assert.doesNotMatch(text, /otters/);
-        assert.partialDeepStrictEqual(error, { code: 'service_unavailable', outcome: 'unknown' });
+        assert.partialDeepStrictEqual(error, { code: 'billing_error', outcome: 'unknown' });
         assert.deepEqual(await books.charges(), []);
       });
     });

@@ -79,6 +79,19 @@ const EXCERPTS: readonly Excerpt[] = [
       server.close();`,
   },
   {
+    shows: 'onError: (error',
+    given: `${API_KEY}
+      import { Farebox } from '@farebox/client';
+      import { paidTool } from '@farebox/client/mcp';
+      const told = [];
+      const log = { error: ({ tool, error }) => told.push([tool, error.code]) };`,
+    after: `
+      const mistake = { tool: 'search', max: 1, settle: () => NaN };
+      const context = { requestInfo: { headers: { 'x-service-key': apiKey } } };
+      await paidTool(farebox, mistake, () => ({ content: [] }))(context);
+      assert.deepEqual(told, [['search', 'invalid_amount']]);`,
+  },
+  {
     shows: 'settle: (result)',
     given: `${API_KEY}
       import { Farebox, usd } from '@farebox/client';

@@ -30,6 +30,8 @@ export interface PageRunOptions {
   readonly url: string;
   readonly account: TestAccount;
   readonly env: Environment;
+  /** Runs when the page is done, while what it started still runs, and may continue in its shell. */
+  readonly after?: (shell: (code: string) => Promise<string>) => Promise<void>;
 }
 
 /** Throws, with the page and line, where the page does not do what it says. */
@@ -45,6 +47,7 @@ export async function followPage(
     });
   }
   run.end();
+  await options.after?.((code) => run.shell(code));
 }
 
 class PageRun implements AsyncDisposable {
@@ -138,11 +141,12 @@ class PageRun implements AsyncDisposable {
       if (file !== undefined) return;
       command = program[1];
     }
-    const text = await this.#runShell(command);
+    const text = await this.shell(command);
     this.#output = { text, isChecked: false };
   }
 
-  async #runShell(code: string): Promise<string> {
+  /** Gives what the code prints. */
+  async shell(code: string): Promise<string> {
     // The exported variables of one block are those of the next.
     const script = `[ ! -f .state ] || . ./.state\nset -eu -o pipefail\n${code}\nexport -p > .state`;
     // A new file: a program that an earlier block left running still writes into its own.
