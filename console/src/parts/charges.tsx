@@ -3,7 +3,6 @@ import {
   Alert,
   Button,
   Code,
-  Drawer,
   Group,
   Stack,
   Table,
@@ -20,6 +19,7 @@ import { uuidOf } from '../../../src/domain/ids.ts';
 import type { Usage, Verified } from '../answers.ts';
 import { write } from '../api.ts';
 import { decimalsOfAll } from '../format.ts';
+import { FormDialog } from './form-dialog.tsx';
 import { ScrollTable } from './lists.tsx';
 import { CopyText, Id, Money, RefundableAmount, Time } from './values.tsx';
 
@@ -199,7 +199,7 @@ interface SheetProps {
 /** The details of one charge, with its receipt, which can be verified. */
 export function ChargeSheet({ charge, onClose, as, children }: SheetProps) {
   return (
-    <Drawer opened={charge !== undefined} onClose={onClose} title="Charge" size="md">
+    <FormDialog isSheet opened={charge !== undefined} onClose={onClose} title="Charge">
       {charge && (
         <Stack gap="md" key={charge.id}>
           <div>
@@ -228,7 +228,7 @@ export function ChargeSheet({ charge, onClose, as, children }: SheetProps) {
           {children}
         </Stack>
       )}
-    </Drawer>
+    </FormDialog>
   );
 }
 
