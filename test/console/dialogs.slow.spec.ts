@@ -138,7 +138,7 @@ describe('a dialog of the console', () => {
       page.evaluate('location.reload()'),
     ]);
     assert.equal(question, 'beforeunload');
-    assert.match((await made.locator('pre').first().textContent()) ?? '', /^ck_/);
+    assert.match((await made.locator('pre').first().textContent()) ?? '', /_ck_live_/);
     await made.getByRole('button', { name: 'Done' }).click();
     await made.waitFor({ state: 'detached' });
     await page.goBack();
