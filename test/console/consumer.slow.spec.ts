@@ -228,7 +228,9 @@ describe('the console for consumers', function () {
     await page.goBack();
     await page.getByRole('button', { name: 'Pay $60.50' }).waitFor();
     assert.equal(await amount.inputValue(), '60.5');
-    await window.go('/balance');
+    for (const name of ['Usage', 'Balance']) {
+      await page.getByRole('navigation').getByRole('link', { name }).click();
+    }
     await page.getByRole('button', { name: 'Pay $25.00' }).waitFor();
   });
 
