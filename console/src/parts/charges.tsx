@@ -3,6 +3,7 @@ import {
   Alert,
   Button,
   Code,
+  Drawer,
   Group,
   Stack,
   Table,
@@ -199,7 +200,7 @@ interface SheetProps {
 /** The details of one charge, with its receipt, which can be verified. */
 export function ChargeSheet({ charge, onClose, as, children }: SheetProps) {
   return (
-    <FormDialog isSheet opened={charge !== undefined} onClose={onClose} title="Charge">
+    <FormDialog frame={Drawer} opened={charge !== undefined} onClose={onClose} title="Charge">
       {charge && (
         <Stack gap="md" key={charge.id}>
           <div>

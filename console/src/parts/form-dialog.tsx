@@ -2,7 +2,7 @@
  * A dialog that sends a request. While the request runs, nothing closes the dialog, so it shows a failure, and a success
  * closes no other dialog. A click beside it, or Escape, does not throw away what was typed.
  */
-import { Button, Drawer, Modal } from '@mantine/core';
+import { Button, Modal, type Drawer } from '@mantine/core';
 import {
   useMutation,
   type UseMutationOptions,
@@ -39,12 +39,18 @@ interface FormDialogProps {
   readonly opened: boolean;
   readonly onClose: () => void;
   readonly title: ReactNode;
-  /** Whether it is at the side of the page, as details of a line in a list are. */
-  readonly isSheet?: boolean;
+  /** Drawer for a dialog at the side of the page. Few pages have one, so only they load it. */
+  readonly frame?: typeof Modal | typeof Drawer;
   readonly children: ReactNode;
 }
 
-export function FormDialog({ opened, onClose, title, isSheet, children }: FormDialogProps) {
+export function FormDialog({
+  opened,
+  onClose,
+  title,
+  frame: Frame = Modal,
+  children,
+}: FormDialogProps) {
   const [isRunning, setRunning] = useState(false);
   const [isTyped, setTyped] = useState(false);
   useEffect(() => setTyped(false), [opened]);
@@ -53,7 +59,6 @@ export function FormDialog({ opened, onClose, title, isSheet, children }: FormDi
     () => ({ isRunning, setRunning, setTyped, onClose }),
     [isRunning, onClose],
   );
-  const Frame = isSheet === true ? Drawer : Modal;
   const isLoose = !isRunning && !isTyped;
   return (
     <Frame
