@@ -112,6 +112,7 @@ describe('the console for developers', () => {
     await charge(harness.stack.api, account, { tool: 'search', amount: 2 });
     await charge(harness.stack.api, account, { tool: 'translate', amount: 0.5 });
     await window.enter(account, '/developer');
+    await page.getByText('Today’s revenue (UTC)').waitFor();
     await page.getByRole('combobox', { name: 'Earnings of' }).click();
     await page.getByRole('option', { name: 'translate' }).click();
     await page.waitForURL('**/developer?tool=translate');
