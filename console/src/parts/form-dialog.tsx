@@ -1,6 +1,6 @@
 /**
- * A dialog that sends a request. While the request runs, nothing closes the dialog, so it shows a failure, and a success
- * closes no other dialog. A click beside it, or Escape, does not throw away what was typed.
+ * A dialog that sends a request. While the request runs, nothing closes the dialog: so it shows a failure, and a
+ * success closes no other dialog. A click beside it, or Escape, does not throw away what was typed.
  */
 import { Button, Modal, type Drawer } from '@mantine/core';
 import {

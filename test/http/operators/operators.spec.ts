@@ -3,9 +3,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { Client } from 'pg';
 import { ENDPOINTS } from '../../../src/http/routes.ts';
-import { wireId, uuidOf } from '../../../src/domain/ids.ts';
 import { AuditLogReply, OperatorAuditLogReply } from '../../../src/schemas/audit-log.ts';
-import { ChargeReply } from '../../../src/schemas/charges.ts';
 import {
   AccountReply,
   AccountsReply,
@@ -20,7 +18,6 @@ import {
 import { TopUpReply, TopUpsReply } from '../../../src/schemas/top-ups.ts';
 import { createAccount, type TestAccount } from '../../support/accounts.ts';
 import { proveBooks } from '../../support/books.ts';
-import { makeBudget, makeKey } from '../../support/budget-requests.ts';
 import { endAll } from '../../support/end-all.ts';
 import { askHold } from '../../support/hold-requests.ts';
 import { assertError, bodyOf, call, charge, type Answer } from '../../support/http.ts';
@@ -140,35 +137,6 @@ describe('operators', () => {
     }
     for (const clue of ['%', '_', 'nobody@example.com', `tu_${'0'.repeat(32)}`, "' or 1=1"]) {
       assert.deepEqual((await find(clue)).accounts, [], clue);
-    }
-  });
-
-  it('find both accounts of a charge, and the account of a budget or a key', async () => {
-    const developer = await createAccount(stack.env, 0);
-    const paid = { ...developer, consumerKey: account.consumerKey };
-    const made = bodyOf(await charge(stack.api, paid, { amount: 1 }), 201, ChargeReply);
-    const budget = await makeBudget(stack.api, account.consumerKey);
-    const spendKey = await makeKey(stack.api, account.consumerKey, budget.id);
-    const { rows } = await sql.query<{ id: string }>(
-      'select id from farebox.api_keys where account_id = $1 limit 1',
-      [uuidOf('account', accountId)],
-    );
-    const clues: Readonly<Record<string, readonly string[]>> = {
-      [made.id]: [account.email, developer.email],
-      [budget.id]: [account.email],
-      [spendKey.id]: [account.email],
-      [wireId('key', rows[0]?.id ?? '')]: [account.email],
-    };
-    for (const [clue, emails] of Object.entries(clues)) {
-      const { accounts } = await find(clue);
-      assert.deepEqual(
-        accounts.map(({ email }) => email),
-        emails.toSorted(),
-        clue,
-      );
-    }
-    for (const kind of ['chg', 'bdg', 'key']) {
-      assert.deepEqual((await find(`${kind}_${'0'.repeat(32)}`)).accounts, [], kind);
     }
   });
 
