@@ -1677,6 +1677,12 @@ create function farebox.owe_security_mail()
   returns trigger
   language plpgsql volatile;
 
+create function farebox.parties_of_charge(p_id uuid)
+  returns table(consumer_id uuid, developer integer)
+  language sql stable
+  set enable_seqscan=off
+  set enable_bitmapscan=off;
+
 create function farebox.post_charge_refund_event()
   returns trigger
   language plpgsql volatile;

@@ -35,7 +35,7 @@ export const AccountsQuery = Closed({
     minLength: 1,
     maxLength: 254,
     description:
-      'The beginning of an email address, an id of an account, consumer, developer or top-up, or an id of Stripe.',
+      'The beginning of an email address, an id of an account, consumer, developer, top-up, charge, budget or key, or an id of Stripe. A charge that is not archived finds the accounts of its consumer and its developer.',
     examples: ['you@example.com'],
   }),
 });

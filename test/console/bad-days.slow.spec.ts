@@ -137,7 +137,7 @@ describe('the console on bad days', () => {
     await register.click();
     await form.getByText(/^price is 1000000.000001. It must be/).waitFor();
     assert.equal(await price.inputValue(), '1000000.000001');
-    await page.keyboard.press('Escape');
+    await form.getByRole('button', { name: 'Close' }).click();
     await page.getByText('No tools yet').waitFor();
 
     await window.go('/balance');

@@ -218,6 +218,28 @@ describe('the console for consumers', function () {
     await page.getByRole('alert').getByText('There is no such charge.').waitFor();
   });
 
+  it('keeps the amount for somebody who comes back from the payment page', async () => {
+    await open();
+    await window.enter(await harness.newAccount(0));
+    const amount = page.getByLabel('Amount in dollars');
+    await amount.fill('60.5');
+    await page.getByRole('button', { name: 'Pay $60.50' }).click();
+    await page.waitForURL(`${harness.stack.simulator.url}/**`);
+    await page.goBack();
+    await page.getByRole('button', { name: 'Pay $60.50' }).waitFor();
+    assert.equal(await amount.inputValue(), '60.5');
+    for (const name of ['Usage', 'Balance']) {
+      await page.getByRole('navigation').getByRole('link', { name }).click();
+    }
+    await page.getByRole('button', { name: 'Pay $25.00' }).waitFor();
+  });
+
+  it('says that the days of the spending are UTC days', async () => {
+    await open({ timezoneId: AHEAD_OF_UTC });
+    await window.enter(await harness.newAccount(0));
+    await page.getByRole('heading', { name: 'Spending, last 30 days (UTC)' }).waitFor();
+  });
+
   it('knows that money was added before the newest top-ups', async () => {
     await open();
     const { api } = harness.stack;

@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
 import { call, charge } from '../support/http.ts';
 import { openForEach, openedDialog, type ConsoleHarness, type Window } from '../support/console.ts';
+import { balanceOf, openCheckout, pay } from '../support/payments.ts';
 import { until } from '../support/stack.ts';
 
 const run = promisify(execFile);
@@ -111,6 +112,7 @@ describe('the console for developers', () => {
     await charge(harness.stack.api, account, { tool: 'search', amount: 2 });
     await charge(harness.stack.api, account, { tool: 'translate', amount: 0.5 });
     await window.enter(account, '/developer');
+    await page.getByText('Today’s revenue (UTC)').waitFor();
     await page.getByRole('combobox', { name: 'Earnings of' }).click();
     await page.getByRole('option', { name: 'translate' }).click();
     await page.waitForURL('**/developer?tool=translate');
@@ -142,6 +144,25 @@ describe('the console for developers', () => {
     await button('Clear').click();
     await button('One consumer only · Show all').click();
     await page.getByText('of-another', { exact: true }).waitFor();
+  });
+
+  it('counts the charges that a top-up paid for, and lists all of its consumer', async () => {
+    const account = await harness.newAccount(0);
+    const payer = await harness.newAccount(5);
+    const paid = { ...account, consumerKey: payer.consumerKey };
+    await charge(harness.stack.api, paid, { tool: 'search', amount: 5 });
+    await pay((await openCheckout(harness.stack.api, payer, 20)).sessionUrl);
+    await until(async () => (await balanceOf(harness.stack.api, payer)) === 20);
+    await charge(harness.stack.api, paid, { tool: 'fetch', amount: 1 });
+    await window.enter(account, '/developer/top-ups');
+    const all = page.getByRole('link', { name: 'Charges of this consumer' });
+    await all.first().waitFor();
+    assert.equal(await all.count(), 2);
+    assert.equal(await page.getByRole('link', { name: '1', exact: true }).count(), 0);
+    await all.first().click();
+    for (const tool of ['search', 'fetch']) {
+      await page.getByText(tool, { exact: true }).waitFor();
+    }
   });
 
   it('does not take the price of a tool away when it is archived over a price that is no number', async () => {

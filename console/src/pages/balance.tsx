@@ -218,7 +218,7 @@ function Spending() {
     <Loaded query={spending}>
       {({ days }) => (
         <BarsCard
-          title={`Spending, last ${DAYS} days`}
+          title={`Spending, last ${DAYS} days (UTC)`}
           what="Day (UTC)"
           of="Spent"
           empty="No spending in this period."

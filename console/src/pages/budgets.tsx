@@ -1,5 +1,5 @@
 /** Budgets as a tree, and the one that is chosen: what it allows, its spend keys and what they spent. */
-import { Anchor, Button, Modal, Table, Text } from '@mantine/core';
+import { Anchor, Button, Table, Text } from '@mantine/core';
 import { IconHierarchy, IconPlus } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
@@ -10,6 +10,7 @@ import { decimalsOfAll } from '../format.ts';
 import { BudgetDetails, BudgetState } from '../parts/budget-details.tsx';
 import { CreateBudgetForm } from '../parts/budget-form.tsx';
 import { Chosen, type Click } from '../parts/chosen.tsx';
+import { FormDialog } from '../parts/form-dialog.tsx';
 import { NewKeyModal } from '../parts/keys.tsx';
 import { PagedList, ScrollTable, usePages, whileOnePage } from '../parts/lists.tsx';
 import { Card, Page } from '../parts/page.tsx';
@@ -53,13 +54,13 @@ export function BudgetsPage() {
           onAddBelow={() => setAsked({ parentId: chosen })}
         />
       )}
-      <Modal
+      <FormDialog
         opened={asked !== undefined}
         onClose={() => setAsked(undefined)}
         title={asked?.parentId === undefined ? 'Create budget' : 'Add a budget below'}
       >
         {asked && <CreateBudgetForm parentId={asked.parentId} onMade={onMade} />}
-      </Modal>
+      </FormDialog>
       <NewKeyModal
         made={made}
         onClose={() => setMade(undefined)}

@@ -2,7 +2,7 @@
 import { Button, Group, TextInput } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { IconReceipt } from '@tabler/icons-react';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { ChargeRefund, Charges } from '../answers.ts';
@@ -17,6 +17,7 @@ import {
   queryOf,
   type Charge,
 } from '../parts/charges.tsx';
+import { useFormRequest } from '../parts/form-dialog.tsx';
 import { PagedList, usePages, whileOnePage } from '../parts/lists.tsx';
 import { Card, Page } from '../parts/page.tsx';
 import { Empty, Failed } from '../parts/states.tsx';
@@ -97,7 +98,7 @@ function Refund({ charge }: { readonly charge: Charge }) {
   const left = Math.round((charge.amount - charge.refunded) * 1e6) / 1e6;
   const [amount, setAmount] = useState(String(left));
   const queries = useQueryClient();
-  const refund = useMutation({
+  const refund = useFormRequest({
     mutationFn: () =>
       writeOnce<ChargeRefund>(`/v1/charges/${charge.id}/refund`, { amount: amount.trim() }),
     onSuccess: async (refunded) => {

@@ -66,8 +66,11 @@ export function DeveloperTopUpsPage() {
                   <Money dollars={topUp.charged} decimals={charged} />
                 </Table.Td>
                 <Table.Td data-label="Charges" className="money">
+                  {topUp.charges.toLocaleString('en-US')}
+                  {/* The list also has those that other top-ups of the consumer paid for. */}
                   <Anchor
-                    inherit
+                    size="xs"
+                    display="block"
                     renderRoot={(props) => (
                       <Link
                         to="/developer/charges"
@@ -76,7 +79,7 @@ export function DeveloperTopUpsPage() {
                       />
                     )}
                   >
-                    {topUp.charges.toLocaleString('en-US')}
+                    Charges of this consumer
                   </Anchor>
                 </Table.Td>
               </Table.Tr>

@@ -1,5 +1,5 @@
 /** One account for an operator: why its balance is what it is, and what can be corrected. */
-import { Button, Modal, SimpleGrid, Stack, Table, Text } from '@mantine/core';
+import { Button, SimpleGrid, Stack, Table, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -7,6 +7,7 @@ import type { OperatorAccount, OperatorTopUps } from '../answers.ts';
 import { read } from '../api.ts';
 import { decimalsOfAll, movementText, usd } from '../format.ts';
 import { ScrollTable } from '../parts/lists.tsx';
+import { FormDialog } from '../parts/form-dialog.tsx';
 import { AdjustForm, RefundForm } from '../parts/operator-forms.tsx';
 import { AccountLists } from '../parts/operator-lists.tsx';
 import { lacksSecondFactor, Outside, SecondFactorNote } from '../parts/operator.tsx';
@@ -39,14 +40,14 @@ export function OperatorAccountPage() {
                 <Facts account={data} />
               </SimpleGrid>
               <AccountLists accountId={accountId} onRefund={setRefunding} />
-              <Modal
+              <FormDialog
                 opened={isAdjusting}
                 onClose={() => setAdjusting(false)}
                 title="Adjust balance"
               >
                 <AdjustForm account={data} onDone={() => setAdjusting(false)} />
-              </Modal>
-              <Modal
+              </FormDialog>
+              <FormDialog
                 opened={refunding !== undefined}
                 onClose={() => setRefunding(undefined)}
                 title="Refund top-up"
@@ -54,7 +55,7 @@ export function OperatorAccountPage() {
                 {refunding && (
                   <RefundForm topUp={refunding} onDone={() => setRefunding(undefined)} />
                 )}
-              </Modal>
+              </FormDialog>
             </>
           )}
         </Loaded>

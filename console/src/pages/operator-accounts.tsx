@@ -1,4 +1,4 @@
-/** Finds an account by an email address, or by an id of ours or of Stripe. */
+/** Finds accounts by an email address, or by an id of ours or of Stripe. A charge has two: who paid, and who earned. */
 import { Anchor, Button, Group, Table, Text, TextInput } from '@mantine/core';
 import { IconSearch } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
@@ -37,8 +37,8 @@ export function OperatorAccountsPage() {
       >
         <Group gap="sm" align="flex-end">
           <TextInput
-            label="Email, id, top-up or Stripe id"
-            placeholder="ada@example.com, tu_…, pi_…"
+            label="Email or id"
+            placeholder="ada@example.com, chg_…, tu_…, pi_…"
             maxLength={254}
             style={{ flex: '1 1 16rem', maxWidth: 480 }}
             value={text}
@@ -62,7 +62,8 @@ function Found({ accounts }: OperatorAccounts) {
     return (
       <Card>
         <Empty icon={<IconSearch size={22} />} title="No account found">
-          Type the beginning of an email address, or a whole id.
+          Type the beginning of an email address, or the whole id of an account, a consumer, a
+          developer, a top-up, a charge, a budget, a key, or a payment at Stripe.
         </Empty>
       </Card>
     );

@@ -1,5 +1,5 @@
 /** One tool of the developer: what it costs, earned and charged, and the code that charges for it. */
-import { Anchor, Badge, Button, Group, Modal, SimpleGrid, Text } from '@mantine/core';
+import { Anchor, Badge, Button, Group, SimpleGrid, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -8,6 +8,7 @@ import { read } from '../api.ts';
 import { ToolSnippet } from '../parts/charge-snippet.tsx';
 import { EarningsFigures } from '../parts/earnings-figures.tsx';
 import { EarningsOverTime } from '../parts/earnings-over-time.tsx';
+import { FormDialog } from '../parts/form-dialog.tsx';
 import { Figure, Page } from '../parts/page.tsx';
 import { RecentCharges } from '../parts/recent-charges.tsx';
 import { Loaded } from '../parts/states.tsx';
@@ -47,11 +48,11 @@ export function ToolPage() {
         )}
       </Group>
       <Loaded query={tool}>{(found) => <Found tool={found} />}</Loaded>
-      <Modal opened={isEditing} onClose={close} title="Edit tool">
+      <FormDialog opened={isEditing} onClose={close} title="Edit tool">
         {isEditing && tool.data && (
           <ToolForm tool={tool.data} isArchived={tool.data.archived} onDone={close} />
         )}
-      </Modal>
+      </FormDialog>
     </Page>
   );
 }

@@ -4,7 +4,6 @@ import {
   Badge,
   Button,
   Group,
-  Modal,
   SegmentedControl,
   Table,
   Text,
@@ -15,6 +14,7 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Tool, Tools } from '../answers.ts';
 import { decimalsOfAll, plural } from '../format.ts';
+import { FormDialog } from '../parts/form-dialog.tsx';
 import { PagedList, ScrollTable, usePages } from '../parts/lists.tsx';
 import { Card, Page } from '../parts/page.tsx';
 import { Empty } from '../parts/states.tsx';
@@ -73,7 +73,7 @@ export function ToolsPage() {
           <ToolTable tools={tools} isArchived={isArchived} onEdit={setEdited} />
         </PagedList>
       </Card>
-      <Modal
+      <FormDialog
         opened={edited !== undefined}
         onClose={close}
         title={edited === 'new' ? 'Register tool' : 'Edit tool'}
@@ -85,7 +85,7 @@ export function ToolsPage() {
             onDone={close}
           />
         )}
-      </Modal>
+      </FormDialog>
     </Page>
   );
 }

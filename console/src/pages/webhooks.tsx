@@ -1,13 +1,14 @@
 /** Webhook endpoints: where Farebox sends the account's events. A secret is shown once, when it is made. */
-import { Button, Group, Modal, MultiSelect, Stack, Text, TextInput } from '@mantine/core';
+import { Button, Group, MultiSelect, Stack, Text, TextInput } from '@mantine/core';
 import { IconPlus, IconWebhook } from '@tabler/icons-react';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { NewWebhookEndpoint, WebhookEndpoints } from '../answers.ts';
 import { read } from '../api.ts';
 import { writeOnce } from '../retry-key.ts';
 import { EVENT_CHOICES } from '../parts/event-types.ts';
 import { Chosen, type Click } from '../parts/chosen.tsx';
+import { FormDialog, useFormRequest } from '../parts/form-dialog.tsx';
 import { LowBalanceCard } from '../parts/low-balance.tsx';
 import { Card, Page } from '../parts/page.tsx';
 import { SecretModal } from '../parts/secret-modal.tsx';
@@ -66,9 +67,9 @@ export function WebhooksPage() {
         </Chosen>
       )}
       <LowBalanceCard />
-      <Modal opened={isCreating} onClose={() => setIsCreating(false)} title="Add endpoint">
+      <FormDialog opened={isCreating} onClose={() => setIsCreating(false)} title="Add endpoint">
         {isCreating && <CreateForm onMade={shown} />}
-      </Modal>
+      </FormDialog>
       <SecretModal
         title="Signing secret"
         what="secret"
@@ -88,7 +89,7 @@ function CreateForm({ onMade }: { readonly onMade: (secret: string) => void }) {
   const [description, setDescription] = useState('');
   const [types, setTypes] = useState<string[]>([]);
   const queries = useQueryClient();
-  const create = useMutation({
+  const create = useFormRequest({
     mutationFn: () => {
       const wanted = types.length === 0 ? null : types;
       const body = { url: url.trim(), description, types: wanted };

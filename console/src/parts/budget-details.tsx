@@ -1,23 +1,14 @@
 /** One budget: its limits, which can be changed, its closing, its spend keys and what they spent. */
-import {
-  Anchor,
-  Badge,
-  Button,
-  Group,
-  Modal,
-  SegmentedControl,
-  Stack,
-  Table,
-  Text,
-} from '@mantine/core';
+import { Anchor, Badge, Button, Group, SegmentedControl, Stack, Table, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Budget, BudgetUsage } from '../answers.ts';
 import { write } from '../api.ts';
 import { decimalsOfAll, plural, utcDate } from '../format.ts';
 import { ChangeBudgetForm } from './budget-form.tsx';
 import { BudgetRefusalsCard } from './budget-refusals.tsx';
+import { CancelButton, FormDialog, useFormRequest } from './form-dialog.tsx';
 import { KeyCard } from './keys.tsx';
 import { PagedList, ScrollTable, usePages, whileOnePage } from './lists.tsx';
 import { Card } from './page.tsx';
@@ -74,12 +65,12 @@ export function BudgetDetails({
           </Group>
           <Limits budget={budget} />
         </Stack>
-        <Modal opened={asked === 'change'} onClose={done} title="Edit limits">
+        <FormDialog opened={asked === 'change'} onClose={done} title="Edit limits">
           {asked === 'change' && <ChangeBudgetForm budget={budget} onDone={done} />}
-        </Modal>
-        <Modal opened={asked === 'close'} onClose={done} title="Close budget">
+        </FormDialog>
+        <FormDialog opened={asked === 'close'} onClose={done} title="Close budget">
           {asked === 'close' && <CloseForm budget={budget} onDone={done} />}
-        </Modal>
+        </FormDialog>
       </Card>
       <KeyCard
         key={budget.id}
@@ -167,7 +158,7 @@ function Limits({ budget }: { readonly budget: Budget }) {
 function CloseForm({ budget, onDone }: { readonly budget: Budget; readonly onDone: () => void }) {
   const [releaseHolds, setReleaseHolds] = useState(false);
   const queries = useQueryClient();
-  const close = useMutation({
+  const close = useFormRequest({
     mutationFn: () => write<Budget>(`/v1/budgets/${budget.id}/close`, { releaseHolds }),
     onSuccess: () => {
       notifications.show({ message: 'The budget was closed.' });
@@ -190,9 +181,7 @@ function CloseForm({ budget, onDone }: { readonly budget: Budget; readonly onDon
       <ReleaseHolds value={releaseHolds} onChange={setReleaseHolds} />
       {close.error && <Failed error={close.error} />}
       <Group justify="flex-end">
-        <Button variant="default" onClick={onDone}>
-          Cancel
-        </Button>
+        <CancelButton />
         <Button color="red.9" loading={close.isPending} onClick={() => close.mutate()}>
           Close budget
         </Button>

@@ -1,13 +1,14 @@
 /** Creates a budget, with a first spend key, or changes the limits of one. */
 import { Button, Group, Select, Stack, Switch, TextInput } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Budget, NewKey } from '../answers.ts';
 import { read, write } from '../api.ts';
 import { changesOf } from '../changes.ts';
 import { sendOnce } from '../retry-key.ts';
 import { DollarsInput } from './dollars-input.tsx';
+import { useFormRequest } from './form-dialog.tsx';
 import { Failed } from './states.tsx';
 
 const UNITS = [
@@ -69,7 +70,7 @@ export function CreateBudgetForm({
 }) {
   const [draft, setDraft] = useState(draftOf());
   const queries = useQueryClient();
-  const create = useMutation({
+  const create = useFormRequest({
     mutationFn: () => {
       const body = { ...bodyOf(draft), ...(parentId !== undefined && { parentId }) };
       return sendOnce('/v1/budgets', async (idempotencyKey) => {
@@ -111,7 +112,7 @@ export function ChangeBudgetForm({
   const [opened] = useState(draftOf(budget));
   const [draft, setDraft] = useState(opened);
   const queries = useQueryClient();
-  const change = useMutation({
+  const change = useFormRequest({
     mutationFn: async () => {
       const path = `/v1/budgets/${budget.id}`;
       // Two fields make one member, the window. Another tab may have changed the one that this user did not.

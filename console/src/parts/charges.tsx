@@ -20,6 +20,7 @@ import { uuidOf } from '../../../src/domain/ids.ts';
 import type { Usage, Verified } from '../answers.ts';
 import { write } from '../api.ts';
 import { decimalsOfAll } from '../format.ts';
+import { FormDialog } from './form-dialog.tsx';
 import { ScrollTable } from './lists.tsx';
 import { CopyText, Id, Money, RefundableAmount, Time } from './values.tsx';
 
@@ -199,7 +200,7 @@ interface SheetProps {
 /** The details of one charge, with its receipt, which can be verified. */
 export function ChargeSheet({ charge, onClose, as, children }: SheetProps) {
   return (
-    <Drawer opened={charge !== undefined} onClose={onClose} title="Charge" size="md">
+    <FormDialog frame={Drawer} opened={charge !== undefined} onClose={onClose} title="Charge">
       {charge && (
         <Stack gap="md" key={charge.id}>
           <div>
@@ -228,7 +229,7 @@ export function ChargeSheet({ charge, onClose, as, children }: SheetProps) {
           {children}
         </Stack>
       )}
-    </Drawer>
+    </FormDialog>
   );
 }
 

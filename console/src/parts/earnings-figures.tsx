@@ -11,7 +11,7 @@ export function EarningsFigures({ totalEarnings, todayEarnings }: EarningsFigure
       <Figure label="Total earnings">
         <Money dollars={totalEarnings} />
       </Figure>
-      <Figure label="Today’s revenue">
+      <Figure label="Today’s revenue (UTC)">
         <Money dollars={todayEarnings} />
       </Figure>
     </>

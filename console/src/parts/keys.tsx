@@ -5,7 +5,6 @@ import {
   Button,
   Group,
   Menu,
-  Modal,
   Select,
   Stack,
   Table,
@@ -14,12 +13,13 @@ import {
 } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { IconDots, IconKey, IconPlus } from '@tabler/icons-react';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
 import type { Budget, Key, NewKey, SpendKeys } from '../answers.ts';
 import { write } from '../api.ts';
 import { keysRead } from '../page-reads.ts';
 import { writeOnce } from '../retry-key.ts';
+import { CancelButton, FormDialog, useFormRequest } from './form-dialog.tsx';
 import { PagedList, ScrollTable, usePages, whileOnePage } from './lists.tsx';
 import { Card } from './page.tsx';
 import { ReleaseHolds } from './release-holds.tsx';
@@ -94,7 +94,7 @@ export function KeyCard({ kind, title, empty, snippet, budget }: KeysProps) {
       ) : (
         <KeysOfAccount kind={kind} none={none} table={table} />
       )}
-      <Modal
+      <FormDialog
         opened={asked?.what === 'create'}
         onClose={close}
         title={asked?.what === 'create' ? CREATE[asked.mode] : ''}
@@ -107,13 +107,13 @@ export function KeyCard({ kind, title, empty, snippet, budget }: KeysProps) {
             onMade={shown}
           />
         )}
-      </Modal>
-      <Modal opened={asked?.what === 'roll'} onClose={close} title="Roll key">
+      </FormDialog>
+      <FormDialog opened={asked?.what === 'roll'} onClose={close} title="Roll key">
         {asked?.what === 'roll' && <RollForm old={asked.key} onMade={shown} />}
-      </Modal>
-      <Modal opened={asked?.what === 'revoke'} onClose={close} title="Revoke key">
+      </FormDialog>
+      <FormDialog opened={asked?.what === 'revoke'} onClose={close} title="Revoke key">
         {asked?.what === 'revoke' && <RevokeForm old={asked.key} onDone={close} />}
-      </Modal>
+      </FormDialog>
       <NewKeyModal made={made} onClose={() => setMade(undefined)} snippet={snippet} />
     </Card>
   );
@@ -304,7 +304,7 @@ function CreateForm({
 }) {
   const [name, setName] = useState('');
   const queries = useQueryClient();
-  const create = useMutation({
+  const create = useFormRequest({
     mutationFn: () =>
       writeOnce<NewKey>(path, { ...asked, ...(name.trim() === '' ? {} : { name: name.trim() }) }),
     onSuccess: async (key) => {
@@ -355,7 +355,7 @@ const OVERLAPS = [
 function RollForm({ old, onMade }: { readonly old: Key; readonly onMade: (key: NewKey) => void }) {
   const [overlap, setOverlap] = useState('86400');
   const queries = useQueryClient();
-  const roll = useMutation({
+  const roll = useFormRequest({
     mutationFn: () =>
       writeOnce<NewKey>(`/v1/keys/${old.id}/roll`, { overlapSeconds: Number(overlap) }),
     onSuccess: onMade,
@@ -391,7 +391,7 @@ function RollForm({ old, onMade }: { readonly old: Key; readonly onMade: (key: N
 function RevokeForm({ old, onDone }: { readonly old: Key; readonly onDone: () => void }) {
   const [releaseHolds, setReleaseHolds] = useState(false);
   const queries = useQueryClient();
-  const revoke = useMutation({
+  const revoke = useFormRequest({
     mutationFn: () => write(`/v1/keys/${old.id}/revoke`, { releaseHolds }),
     onSuccess: () => {
       notifications.show({ message: 'The key was revoked.' });
@@ -410,9 +410,7 @@ function RevokeForm({ old, onDone }: { readonly old: Key; readonly onDone: () =>
       )}
       {revoke.error && <Failed error={revoke.error} />}
       <Group justify="flex-end">
-        <Button variant="default" onClick={onDone}>
-          Cancel
-        </Button>
+        <CancelButton />
         <Button color="red.9" loading={revoke.isPending} onClick={() => revoke.mutate()}>
           Revoke key
         </Button>

@@ -1,11 +1,12 @@
 /** What operators can correct: a balance, by an adjustment, and a top-up, by a refund. Both ask for a reason. */
 import { Alert, Button, Group, Stack, Textarea, TextInput } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { OperatorAccount, OperatorTopUps } from '../answers.ts';
 import { usd } from '../format.ts';
 import { writeOnce } from '../retry-key.ts';
+import { useFormRequest } from './form-dialog.tsx';
 import { Failed } from './states.tsx';
 
 function useCorrection(
@@ -14,7 +15,7 @@ function useCorrection(
   onDone: () => void,
 ) {
   const queries = useQueryClient();
-  return useMutation({
+  return useFormRequest({
     mutationFn: (body: object) => writeOnce<{ amount: number }>(path, body),
     onSuccess: async (done) => {
       notifications.show({ message: message(done) });

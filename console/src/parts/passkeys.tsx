@@ -1,11 +1,12 @@
 /** The passkeys of a user: the list, adding one with this browser, and removing one. */
-import { Button, Group, Modal, Stack, Table, Text, TextInput } from '@mantine/core';
+import { Button, Group, Stack, Table, Text, TextInput } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { IconFingerprint } from '@tabler/icons-react';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { auth } from '../api.ts';
 import { addPasskey, hasPasskeys } from '../passkeys.ts';
+import { CancelButton, FormDialog, useFormRequest } from './form-dialog.tsx';
 import { ScrollTable } from './lists.tsx';
 import { Card } from './page.tsx';
 import { Empty, Failed, Loaded } from './states.tsx';
@@ -69,13 +70,13 @@ export function Passkeys() {
         }
       </Loaded>
       <AddPasskey />
-      <Modal
+      <FormDialog
         opened={asked !== undefined}
         onClose={() => setAsked(undefined)}
         title="Remove passkey"
       >
         {asked && <RemoveForm passkey={asked} onDone={() => setAsked(undefined)} />}
-      </Modal>
+      </FormDialog>
     </Card>
   );
 }
@@ -88,7 +89,7 @@ function RemoveForm({
   readonly onDone: () => void;
 }) {
   const queries = useQueryClient();
-  const remove = useMutation({
+  const remove = useFormRequest({
     mutationFn: () => auth('/passkey/delete-passkey', { id }),
     onSuccess: () => {
       notifications.show({ message: 'The passkey was removed.' });
@@ -103,9 +104,7 @@ function RemoveForm({
       </Text>
       {remove.error && <Failed error={remove.error} />}
       <Group justify="flex-end">
-        <Button variant="default" onClick={onDone}>
-          Cancel
-        </Button>
+        <CancelButton />
         <Button color="red.9" loading={remove.isPending} onClick={() => remove.mutate()}>
           Remove passkey
         </Button>

@@ -1,6 +1,7 @@
-/** The dialog with a new key or secret, which is shown this once. Only its own button closes it. */
+/** The dialog with a new key or secret, which is shown this once. Only its own button closes it, not even Back. */
 import { Alert, Button, Group, Modal, Stack, type ModalProps } from '@mantine/core';
 import type { ReactNode } from 'react';
+import { useNoSteps } from '../no-steps.ts';
 import { CopyText } from './values.tsx';
 
 interface SecretModalProps extends Pick<ModalProps, 'title' | 'size'> {
@@ -12,6 +13,7 @@ interface SecretModalProps extends Pick<ModalProps, 'title' | 'size'> {
 }
 
 export function SecretModal({ what, secret, onClose, children, ...look }: SecretModalProps) {
+  useNoSteps(secret !== undefined, true);
   return (
     <Modal
       {...look}

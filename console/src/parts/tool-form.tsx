@@ -1,10 +1,11 @@
 /** Registers a tool, or changes its price and description, archives it and takes it back into use. */
 import { Button, Group, Stack, Textarea, TextInput } from '@mantine/core';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Tool } from '../answers.ts';
 import { write } from '../api.ts';
 import { changesOf } from '../changes.ts';
+import { useFormRequest } from './form-dialog.tsx';
 import { Failed } from './states.tsx';
 
 interface FormProps {
@@ -23,7 +24,7 @@ export function ToolForm({ tool, isArchived, onDone }: FormProps) {
   const [price, setPrice] = useState(tool?.price == null ? '' : String(tool.price));
   const [description, setDescription] = useState(tool?.description ?? '');
   const queries = useQueryClient();
-  const save = useMutation({
+  const save = useFormRequest({
     mutationFn: (archived: boolean) => {
       const fields = { description, price: price.trim() === '' ? null : Number(price) };
       if (!tool || !opened) return write('/v1/tools', { name, ...fields });

@@ -30,8 +30,18 @@ interface Paid {
   readonly isEarlier?: boolean;
 }
 
+/** For somebody who comes back from the payment page: its entry in the history has the amount. */
+function keepAmount(dollars: number): void {
+  window.history.replaceState({ ...window.history.state, topUpAmount: String(dollars) }, '');
+}
+
+function keptAmount(): string {
+  const { topUpAmount } = (window.history.state ?? {}) as { topUpAmount?: string };
+  return topUpAmount ?? '25';
+}
+
 export function TopUpForm() {
-  const [amount, setAmount] = useState('25');
+  const [amount, setAmount] = useState(keptAmount);
   const [method, setMethod] = useState<'checkout' | 'direct'>('checkout');
   const queries = useQueryClient();
   const consent = useConsent();
@@ -72,8 +82,11 @@ export function TopUpForm() {
           return sessionUrl === undefined ? { topUp, isEarlier } : { sessionUrl };
         }),
       ),
-    onSuccess: async ({ sessionUrl }) => {
-      if (sessionUrl !== undefined) return window.location.assign(sessionUrl);
+    onSuccess: async ({ sessionUrl }, paid) => {
+      if (sessionUrl !== undefined) {
+        keepAmount(paid);
+        return window.location.assign(sessionUrl);
+      }
       // Otherwise one more press of Enter would pay the same amount again.
       setAmount('');
       await queries.invalidateQueries();

@@ -1,5 +1,5 @@
 /** The table of webhook endpoints, with what can be done with each. */
-import { ActionIcon, Badge, Button, Group, Menu, Modal, Stack, Table, Text } from '@mantine/core';
+import { ActionIcon, Badge, Button, Group, Menu, Stack, Table, Text } from '@mantine/core';
 import { IconDots } from '@tabler/icons-react';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -7,6 +7,7 @@ import type { RolledSecret, WebhookEndpoint } from '../answers.ts';
 import { write } from '../api.ts';
 import { writeOnce } from '../retry-key.ts';
 import { plural } from '../format.ts';
+import { CancelButton, FormDialog, useFormRequest } from './form-dialog.tsx';
 import { ScrollTable } from './lists.tsx';
 import { showFailure } from './show-failure.ts';
 import { Failed } from './states.tsx';
@@ -146,9 +147,13 @@ function Actions({ of: endpoint, onSecret, onLog, onDeleted }: ActionsProps) {
           </Menu.Item>
         </Menu.Dropdown>
       </Menu>
-      <Modal opened={asked !== undefined} onClose={close} title={asked && QUESTIONS[asked].title}>
+      <FormDialog
+        opened={asked !== undefined}
+        onClose={close}
+        title={asked && QUESTIONS[asked].title}
+      >
         {asked && <Question of={endpoint} asked={asked} work={work[asked]} onClose={close} />}
-      </Modal>
+      </FormDialog>
     </>
   );
 }
@@ -163,7 +168,7 @@ interface QuestionProps {
 function Question({ of: endpoint, asked, work, onClose }: QuestionProps) {
   const refresh = useRefresh();
   const { title, text } = QUESTIONS[asked];
-  const act = useMutation({
+  const act = useFormRequest({
     mutationFn: work,
     onSuccess: async () => {
       onClose();
@@ -178,9 +183,7 @@ function Question({ of: endpoint, asked, work, onClose }: QuestionProps) {
       <Text>{text}</Text>
       {act.error && <Failed error={act.error} />}
       <Group justify="flex-end">
-        <Button variant="default" onClick={onClose}>
-          Cancel
-        </Button>
+        <CancelButton />
         <Button
           {...(asked === 'delete' && { color: 'red.9' })}
           loading={act.isPending}

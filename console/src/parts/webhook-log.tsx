@@ -1,12 +1,13 @@
 /** What was sent to a webhook endpoint: each event with its last answer, and a way to send it again. */
-import { Badge, Button, Group, Modal, Stack, Table, Text, VisuallyHidden } from '@mantine/core';
+import { Badge, Button, Group, Stack, Table, Text, VisuallyHidden } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { IconWebhook } from '@tabler/icons-react';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Deliveries, WebhookEndpoint } from '../answers.ts';
 import { write } from '../api.ts';
 import { localTime, plural } from '../format.ts';
+import { FormDialog, useFormRequest } from './form-dialog.tsx';
 import { PagedList, ScrollTable, usePages, whileOnePage } from './lists.tsx';
 import { Card } from './page.tsx';
 import { Empty, Failed } from './states.tsx';
@@ -81,7 +82,11 @@ export function WebhookLog({ endpoint }: { readonly endpoint: WebhookEndpoint })
           ))}
         </ScrollTable>
       </PagedList>
-      <Modal opened={opened !== undefined} onClose={() => setChosen(undefined)} title="Delivery">
+      <FormDialog
+        opened={opened !== undefined}
+        onClose={() => setChosen(undefined)}
+        title="Delivery"
+      >
         {opened && (
           <Details
             delivery={opened}
@@ -90,7 +95,7 @@ export function WebhookLog({ endpoint }: { readonly endpoint: WebhookEndpoint })
             onDone={() => setChosen(undefined)}
           />
         )}
-      </Modal>
+      </FormDialog>
     </Card>
   );
 }
@@ -110,7 +115,7 @@ interface DetailsProps {
 function Details({ delivery, canSend, path, onDone }: DetailsProps) {
   const { eventId, payload, responseBody, nextAttemptAt } = delivery;
   const queries = useQueryClient();
-  const send = useMutation({
+  const send = useFormRequest({
     mutationFn: () => write(path),
     onSuccess: async () => {
       onDone();

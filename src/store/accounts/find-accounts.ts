@@ -6,7 +6,7 @@ import { listedRow, liveAccounts, type ListedAccount } from './list-accounts.ts'
 
 export type AccountClue =
   | { readonly kind: 'uuid'; readonly uuid: string }
-  | { readonly kind: 'topUp'; readonly uuid: string }
+  | { readonly kind: 'topUp' | 'charge' | 'budget' | 'key'; readonly uuid: string }
   /** An id of the payment processor: a customer, a payment intent or a session. */
   | { readonly kind: 'processor'; readonly id: string }
   /** The beginning of an address. */
@@ -43,6 +43,21 @@ function matching(clue: AccountClue) {
       return sql.fragment`${clue.uuid}::uuid in (a.id, a.consumer_id, a.developer_id)`;
     case 'topUp':
       return sql.fragment`a.id = (select account_id from farebox.top_ups where id = ${clue.uuid})`;
+    case 'charge':
+      return sql.fragment`a.id in (
+        select party.id from farebox.parties_of_charge(${clue.uuid}) of_charge
+        join farebox.accounts party
+          on party.consumer_id = of_charge.consumer_id or party.developer_number = of_charge.developer
+      )`;
+    case 'budget':
+      return sql.fragment`
+        a.consumer_id = (select consumer_id from farebox.budget_details where id = ${clue.uuid})
+      `;
+    case 'key':
+      return sql.fragment`a.id in (
+        select account_id from farebox.api_keys where id = ${clue.uuid}
+        union all select account_id from farebox.spend_keys where id = ${clue.uuid}
+      )`;
     case 'processor':
       return sql.fragment`(a.processor_customer_id = ${clue.id} or a.id in (
         select account_id from farebox.top_ups

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { Client } from 'pg';
 import { idsAt, uuidFloor, uuidOf } from '../../../src/domain/ids.ts';
+import { findAccounts } from '../../../src/store/accounts/find-accounts.ts';
 import {
   findDeveloperCharge,
   listDeveloperCharges,
@@ -36,6 +37,8 @@ const READS: Readonly<Record<string, (connection: Connection) => Promise<unknown
   'a range of time': (connection) =>
     listDeveloperCharges(connection, DEVELOPER, { fromId: idAt(100), toId: idAt(5_000) }, page),
   'a charge by its id': (connection) => findDeveloperCharge(connection, DEVELOPER, idAt(600)),
+  'the accounts of a charge': (connection) =>
+    findAccounts(connection, { kind: 'charge', uuid: idAt(600) }, LIMIT),
 };
 
 async function assertProbes(explaining: Explaining): Promise<void> {

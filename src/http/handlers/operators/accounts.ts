@@ -52,8 +52,10 @@ export async function getAccounts(
 function clueOf(text: string): AccountClue {
   const uuid = uuidOf('account', text) ?? uuidOf('consumer', text) ?? uuidOf('developer', text);
   if (uuid !== undefined) return { kind: 'uuid', uuid };
-  const topUp = uuidOf('topUp', text);
-  if (topUp !== undefined) return { kind: 'topUp', uuid: topUp };
+  for (const kind of ['topUp', 'charge', 'budget', 'key'] as const) {
+    const named = uuidOf(kind, text);
+    if (named !== undefined) return { kind, uuid: named };
+  }
   if (/^(pi|cs|cus)_\w+$/.test(text)) return { kind: 'processor', id: text };
   return { kind: 'email', start: text };
 }

@@ -1,0 +1,147 @@
+/** Dialogs that send a request: they close when that is over, and nothing that is typed or shown once gets lost. */
+import assert from 'node:assert/strict';
+import type { Locator, Page } from 'playwright-core';
+import { makeBudget, makeKey } from '../support/budget-requests.ts';
+import { openForEach, openedDialog, type ConsoleHarness, type Window } from '../support/console.ts';
+import { charge } from '../support/http.ts';
+import { until } from '../support/stack.ts';
+
+const BESIDE = { x: 20, y: 700 } as const;
+const AWAY = { error: { code: 'service_unavailable', message: 'The database is read-only.' } };
+
+describe('a dialog of the console', () => {
+  let harness: ConsoleHarness;
+  let window: Window;
+  let page: Page;
+
+  openForEach(
+    (opened) => {
+      ({ harness, window, page } = opened);
+    },
+    { expected: /status of/ },
+  );
+
+  const button = (name: string | RegExp) => page.getByRole('button', { name });
+  const tryToLeave = async () => {
+    await page.keyboard.press('Escape');
+    await page.mouse.click(BESIDE.x, BESIDE.y);
+    await page.goBack();
+  };
+  /** Until it is called, requests to the address wait. They fail, or reach the API. */
+  const holdBack = async (url: string, end: 'fails' | 'continues') => {
+    const gate = Promise.withResolvers<void>();
+    await page.route(url, async (route) => {
+      if (route.request().method() !== 'POST') return route.continue();
+      await gate.promise;
+      await (end === 'fails' ? route.fulfill({ status: 503, json: AWAY }) : route.continue());
+    });
+    return gate.resolve;
+  };
+  const askToRevoke = async (name: string): Promise<Locator> => {
+    await button(new RegExp(`^Actions for ${name}`)).click();
+    await page.getByRole('menuitem', { name: 'Revoke key' }).click();
+    return openedDialog(page, 'Revoke key');
+  };
+
+  it('stays open while its request runs, and shows the failure', async () => {
+    const { api } = harness.stack;
+    const account = await harness.newAccount(10);
+    const { id } = await makeBudget(api, account.consumerKey, { name: 'agent' });
+    await makeKey(api, account.consumerKey, id, { name: 'leaked' });
+    await charge(api, account, { tool: 'search', amount: 1 });
+    await window.enter(account, '/budgets');
+
+    const showsFailure = async (dialog: Locator, work: string, url: string) => {
+      const fail = await holdBack(url, 'fails');
+      await dialog.getByRole('button', { name: work, exact: true }).click();
+      await tryToLeave();
+      assert.equal(await dialog.count(), 1);
+      assert.equal(
+        await dialog.getByRole('button', { name: 'Close', exact: true }).isDisabled(),
+        true,
+      );
+      fail();
+      await dialog.getByRole('alert').getByText('The database is read-only.').waitFor();
+      await page.unroute(url);
+      await dialog.getByRole('button', { name: 'Close', exact: true }).click();
+      await dialog.waitFor({ state: 'detached' });
+    };
+    await page.getByRole('link', { name: 'agent' }).click();
+    await showsFailure(await askToRevoke('leaked'), 'Revoke key', '**/revoke');
+    await page.getByRole('button', { name: 'Close', exact: true }).click();
+    await showsFailure(await openedDialog(page, 'Close budget'), 'Close budget', '**/close');
+    await page.getByRole('navigation').getByRole('link', { name: 'Charges' }).click();
+    await button(/^Charge for search/).click();
+    const sheet = await openedDialog(page, 'Charge');
+    await sheet.getByLabel('Amount to refund in dollars').waitFor();
+    await showsFailure(sheet, 'Refund', '**/refund');
+  });
+
+  it('is closed by the success of its own request, and not by that of another one', async () => {
+    const { api } = harness.stack;
+    const account = await harness.newAccount(10);
+    const { id } = await makeBudget(api, account.consumerKey);
+    for (const name of ['alpha', 'beta']) await makeKey(api, account.consumerKey, id, { name });
+    await window.enter(account, `/budgets?budget=${id}`);
+    const release = await holdBack('**/revoke', 'continues');
+    const alpha = await askToRevoke('alpha');
+    await alpha.getByRole('button', { name: 'Revoke key' }).click();
+    await page.keyboard.press('Escape');
+    assert.equal(await alpha.getByRole('button', { name: 'Cancel' }).isDisabled(), true);
+    release();
+    await page.getByText('The key was revoked.').waitFor();
+    await alpha.waitFor({ state: 'detached' });
+    await askToRevoke('beta');
+    await page.keyboard.press('Escape');
+    await until(async () => (await page.getByRole('dialog').count()) === 0);
+    await page.getByText('Active', { exact: true }).first().waitFor();
+  });
+
+  it('keeps what was typed, until its own button closes it', async () => {
+    await window.enter(await harness.newAccount(0), '/budgets');
+    const open = async () => {
+      await button('Create budget').click();
+      return openedDialog(page, 'Create budget');
+    };
+    const dialog = await open();
+    const name = dialog.getByLabel('Name');
+    await name.fill('Agent');
+    await page.keyboard.press('Escape');
+    await page.mouse.click(BESIDE.x, BESIDE.y);
+    assert.equal(await name.inputValue(), 'Agent');
+    await dialog.getByRole('button', { name: 'Close' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await open();
+    assert.equal(await name.inputValue(), '');
+    // Nothing would be lost.
+    await page.mouse.click(BESIDE.x, BESIDE.y);
+    await dialog.waitFor({ state: 'detached' });
+  });
+
+  it('with a key that is shown once stays when its reader goes back', async () => {
+    const { api } = harness.stack;
+    const account = await harness.newAccount(0);
+    const { id } = await makeBudget(api, account.consumerKey, { name: 'agent' });
+    await window.enter(account, '/budgets');
+    await page.getByRole('link', { name: 'agent' }).click();
+    await button('Create key').click();
+    const form = await openedDialog(page, 'Create key');
+    await form.getByRole('button', { name: 'Create key' }).click();
+    const made = await openedDialog(page, 'Your new key');
+    await page.goBack();
+    await until(() => new URL(page.url()).searchParams.get('budget') === id);
+    const [question] = await Promise.all([
+      page.waitForEvent('dialog').then(async (asked) => {
+        await asked.dismiss();
+        return asked.type();
+      }),
+      page.evaluate('location.reload()'),
+    ]);
+    assert.equal(question, 'beforeunload');
+    assert.match((await made.locator('pre').first().textContent()) ?? '', /_ck_live_/);
+    await made.getByRole('button', { name: 'Done' }).click();
+    await made.waitFor({ state: 'detached' });
+    await page.goBack();
+    await until(() => new URL(page.url()).search === '');
+  });
+});
