@@ -192,7 +192,7 @@ describe('approvals in the console', () => {
     await page.getByRole('button', { name: 'Confirm at your bank' }).click();
     await page.waitForURL(`${simulator.url}/**`);
     await page.getByRole('button', { name: 'Confirm payment' }).click();
-    await page.getByText('$2.00 was added to your balance').waitFor();
+    await page.getByText('The top-up of $2.00 was paid.').waitFor();
     await window.go('/approvals');
     await page.getByText('Topped up').waitFor();
   });

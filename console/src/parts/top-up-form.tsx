@@ -5,9 +5,10 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { CHECKOUT_MICROS_MIN } from '../../../src/domain/checkout.ts';
 import { dollarsOf } from '../../../src/domain/money.ts';
-import type { Checkout, PaidTopUp, Quote } from '../answers.ts';
+import type { Balance, Checkout, PaidTopUp, Quote } from '../answers.ts';
 import { ApiFailure, read, sendPatiently, write } from '../api.ts';
 import { isPayable, payableHint, payableMaxOf, statusText, usd } from '../format.ts';
+import { balanceRead } from '../page-reads.ts';
 import { EARLIER, sendOnce } from '../retry-key.ts';
 import { useShownAgain } from '../shown-again.ts';
 import { DollarsInput } from './dollars-input.tsx';
@@ -34,6 +35,7 @@ export function TopUpForm() {
   const [amount, setAmount] = useState('25');
   const [method, setMethod] = useState<'checkout' | 'direct'>('checkout');
   const queries = useQueryClient();
+  const { data: balance } = useQuery(balanceRead);
   const consent = useConsent();
   const card = useChargedCard();
   const [savesCard, setSavesCard] = useState(false);
@@ -172,7 +174,7 @@ export function TopUpForm() {
           {topUp && (
             <Alert color={topUp.status === 'completed' ? 'green' : 'blue'} role="status">
               {isEarlier === true && `${EARLIER} `}
-              {resultOf(topUp)}
+              {topUpText(topUp, balance)}
             </Alert>
           )}
           <Button
@@ -188,8 +190,19 @@ export function TopUpForm() {
   );
 }
 
-function resultOf({ amount, status }: NonNullable<Paid['topUp']>): string {
-  if (status === 'completed') return `${usd(amount)} was added to your balance.`;
+/** What became of it, by the balance as it is after it. */
+export function topUpText(
+  { amount, status }: NonNullable<Paid['topUp']>,
+  after: Balance | undefined,
+): string {
+  if (status === 'completed') {
+    const paid = `The top-up of ${usd(amount)} was paid.`;
+    if (after && after.debt > 0) {
+      return `${paid} It repays what you owe first: you still owe ${usd(after.debt)}.`;
+    }
+    // With less in the balance, a part was spent since, or has repaid a debt.
+    return after && after.balance >= amount ? `${usd(amount)} was added to your balance.` : paid;
+  }
   if (status === 'pending') return `${usd(amount)} is being paid. It shows up under Top-ups.`;
   return `See the top-up of ${usd(amount)} under Top-ups: ${statusText[status] ?? status}.`;
 }
