@@ -18,6 +18,7 @@ import { showAnswer } from '../show-answer.ts';
 import { useShownAgain } from '../shown-again.ts';
 import { DollarsInput } from './dollars-input.tsx';
 import { Card } from './page.tsx';
+import { useSession } from './shell.tsx';
 import { Failed, Loaded } from './states.tsx';
 import { Money } from './values.tsx';
 
@@ -47,6 +48,21 @@ export function useCards() {
 /** The card that a top-up without the owner charges. */
 export function useChargedCard() {
   return useCards().data?.cards.find(({ isCharged }) => isCharged);
+}
+
+/**
+ * Whether the owner has allowed payments from a saved card, and has one; undefined until that is known. The simulator
+ * has a card for everybody.
+ */
+export function useCanCharge(): boolean | undefined {
+  const consent = useConsent();
+  const cards = useCards();
+  const isSimulated = useSession().data?.simulated === true;
+  if (typeof consent.data?.ceiling !== 'number') return consent.isPending ? undefined : false;
+  if (isSimulated) return true;
+  return cards.isPending
+    ? undefined
+    : (cards.data?.cards.some(({ isCharged }) => isCharged) ?? false);
 }
 
 export function nameOfCard(card: Cards['cards'][number] | undefined): string {

@@ -2,6 +2,7 @@
 import { Alert, Button, Checkbox, Chip, Group, SegmentedControl, Stack, Text } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { CHECKOUT_MICROS_MIN } from '../../../src/domain/checkout.ts';
 import { dollarsOf } from '../../../src/domain/money.ts';
@@ -12,7 +13,7 @@ import { balanceRead } from '../page-reads.ts';
 import { EARLIER, sendOnce } from '../retry-key.ts';
 import { useShownAgain } from '../shown-again.ts';
 import { DollarsInput } from './dollars-input.tsx';
-import { nameOfCard, useChargedCard, useConsent } from './saved-card.tsx';
+import { nameOfCard, useCanCharge, useChargedCard, useConsent } from './saved-card.tsx';
 import { Card } from './page.tsx';
 import { useSession } from './shell.tsx';
 import { Failed, Loading } from './states.tsx';
@@ -32,7 +33,8 @@ interface Paid {
 }
 
 export function TopUpForm() {
-  const [amount, setAmount] = useState('25');
+  const { amount: asked } = useSearch({ from: '/shell/balance' });
+  const [amount, setAmount] = useState(asked ?? '25');
   const [method, setMethod] = useState<'checkout' | 'direct'>('checkout');
   const queries = useQueryClient();
   const { data: balance } = useQuery(balanceRead);
@@ -40,10 +42,9 @@ export function TopUpForm() {
   const card = useChargedCard();
   const [savesCard, setSavesCard] = useState(false);
   const session = useSession().data;
-  const isSimulated = session?.simulated === true;
   const isTaxed = session?.taxed === true;
   const hasConsent = typeof consent.data?.ceiling === 'number';
-  const canUseCard = hasConsent && (card !== undefined || isSimulated);
+  const canUseCard = useCanCharge() === true;
   const way = canUseCard ? method : 'checkout';
   const pay = useMutation({
     // Every attempt sends the choices that were made when the button was pressed.
