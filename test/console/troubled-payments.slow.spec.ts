@@ -23,8 +23,9 @@ describe('the console', () => {
 
   const button = (name: string) => page.getByRole('button', { name, exact: true });
 
-  async function allowPayments(): Promise<void> {
+  async function allowPayments(limit?: string): Promise<void> {
     await button('Set up').click();
+    if (limit !== undefined) await page.getByLabel('Monthly limit in dollars').fill(limit);
     await page.getByLabel('I agree').check();
     await button('Allow payments').click();
   }
@@ -135,6 +136,29 @@ describe('the console', () => {
     assert.equal((await charge(api, account, { amount: 0.5 })).status, 402);
     await page.getByText('You owe $4.00').waitFor({ state: 'detached' });
     await until(async () => (await balanceOf(api, account)) === 1);
+  });
+
+  it('turns on no automatic top-up that the saved card can never pay, and says when one waits for that', async () => {
+    await window.enter(await harness.newAccount(0));
+    await allowPayments('30');
+    await page.getByLabel('Add', { exact: true }).fill('50');
+    await page.getByLabel('At most per month').fill('1000');
+    await page.getByText('The saved card may be charged at most $30.00 a month.').waitFor();
+    assert.ok(await button('Turn on').isDisabled());
+    await page.getByLabel('Add', { exact: true }).fill('20');
+    await saveSettings('Turn on');
+    await page.getByText('we add $20.00, up to $30.00 a month').waitFor();
+
+    const state = page.getByRole('status').filter({ hasText: 'Waiting: ' });
+    await button('Change limit').click();
+    await page.getByLabel('Monthly limit in dollars').fill('10');
+    await page.getByLabel('I agree').check();
+    await button('Save limit').click();
+    await state
+      .getByText('The payment would exceed the monthly limit of the saved card.')
+      .waitFor();
+    await button('Withdraw consent').click();
+    await state.getByText('You have withdrawn your consent to payments from').waitFor();
   });
 
   it('says what was paid, and what is still owed, of a top-up that repays a lost dispute', async () => {
