@@ -6,7 +6,7 @@ import { createTestAccounts, type TestAccount } from '../support/accounts.ts';
 import { makeBudget, makeKey } from '../support/budget-requests.ts';
 import { openForEach, openedDialog, type ConsoleHarness, type Window } from '../support/console.ts';
 import { charge } from '../support/http.ts';
-import { control, openCheckout, pay, topUpsOf } from '../support/payments.ts';
+import { control, loseDispute, openCheckout, pay, topUpsOf } from '../support/payments.ts';
 import { makeOperator } from '../support/sessions.ts';
 import { until } from '../support/stack.ts';
 
@@ -119,6 +119,24 @@ describe('the console with much to show', () => {
     await form.getByRole('button', { name: 'Refund $2.50', exact: true }).click();
     await page.getByText('Requested a refund of $2.50 to the card.').waitFor();
     await button.waitFor({ state: 'detached' });
+  });
+
+  it('lists what was taken for one lost dispute in two parts, and what is still owed of it', async () => {
+    const { api } = harness.stack;
+    const account = await enterAsOperator('/balance');
+    await loseDispute(harness.stack, account, { paid: 25, spent: 35 });
+    for (const dollars of [10, 5]) {
+      await pay((await openCheckout(api, account, dollars)).sessionUrl);
+      await until(async () => (await topUpsOf(api, account))[0]?.status === 'completed');
+    }
+    await window.go(`/operator/accounts?query=${account.email}`);
+    await page.getByRole('link', { name: account.email }).click();
+    const sums = page.getByRole('region', { name: 'Balance' });
+    const taken = sums.getByRole('row', { name: 'Taken for lost disputes −$15.00', exact: true });
+    await taken.waitFor();
+    await window.go('/statements');
+    await page.getByText('You owe $10.00 for refunded or disputed payments.').waitFor();
+    assert.equal(await page.getByText('Taken for a lost dispute').count(), 2);
   });
 
   it('says on the account that a refund failed, and why', async () => {
