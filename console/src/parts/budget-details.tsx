@@ -171,12 +171,15 @@ function Limits({ budget }: { readonly budget: Budget }) {
 
 /** Which limit leaves the least, unless it is the total limit, which stands beside it. */
 function leftBy({ limit, used, window, remaining }: Budget): string {
-  const micros = (dollars: number) => Math.round(dollars * MICROS_PER_DOLLAR);
-  const leaves = (dollars: number) => micros(dollars) <= micros(remaining ?? 0);
+  const leaves = (dollars: number) => microsOf(dollars) <= microsOf(remaining ?? 0);
   if (limit !== null && leaves(limit - used)) return '';
   return window !== null && leaves(window.limit - window.used)
     ? ` in this ${window.per}`
     : ' by the limit of a budget above it';
+}
+
+function microsOf(dollars: number): number {
+  return Math.round(dollars * MICROS_PER_DOLLAR);
 }
 
 function CloseForm({ budget, onDone }: { readonly budget: Budget; readonly onDone: () => void }) {
