@@ -151,7 +151,7 @@ describe('the console on bad days', () => {
     assert.equal(rows.length, 0);
   });
 
-  it('says that a top-up was credited when somebody left its payment page, and what became of it', async () => {
+  it('says that a top-up was credited when somebody left its payment page, and that it is disputed', async () => {
     const account = await harness.newAccount(25);
     const { rows } = await sql.query<{ id: string }>(
       'select t.id from farebox.top_ups t join farebox.accounts a on a.id = t.account_id where a.email = $1',

@@ -191,7 +191,7 @@ export function TopUpForm() {
   );
 }
 
-/** What became of it, by the balance as it is after it. */
+/** The result of a top-up, with the balance as it is afterwards. */
 export function topUpText(
   { amount, status }: NonNullable<Paid['topUp']>,
   after: Balance | undefined,

@@ -91,7 +91,7 @@ describe('a refund', () => {
     assert.equal((await requested(topUp)).amountMicros, 4_000_000);
   });
 
-  it('is announced for each top-up as it is made, whatever is spent, held, disputed or owed', async () => {
+  it('announces for each top-up the amount that it then makes, after charges, a warning and a dispute', async () => {
     const [first, second] = [await payer.topUp(10_000_000), await payer.topUp(5_000_000)];
     const announced = async () => {
       const refundable = await listRefundable(database, payer, [first, second]);
@@ -100,7 +100,7 @@ describe('a refund', () => {
     assert.deepEqual(await announced(), [10_000_000, 5_000_000]);
     await payer.charge(2_505_000);
     assert.deepEqual(await announced(), [7_490_000, 5_000_000]);
-    // Of the second, a warning holds 5.00, which its refund would lift. No other refund can take that.
+    // The warning holds $5.00 until a refund of its own top-up dismisses it.
     await payer.report(second, warning(processorId('issfr'), 5_000_000));
     await payer.charge(7_400_000);
     assert.deepEqual(await announced(), [90_000, 5_000_000]);
