@@ -60,6 +60,13 @@ describe('the console without an answer', () => {
     await button(/^Charge for search/).click();
     return (await openedDialog(page, 'Charge')).getByLabel('Amount to refund in dollars');
   };
+  const allowPayments = async (account: TestAccount) => {
+    await window.enter(account);
+    await button('Set up').click();
+    await page.getByLabel('I agree').check();
+    await button('Allow payments').click();
+    await button('Withdraw consent').waitFor();
+  };
   const read = async (path: string, { consumerKey: key }: TestAccount) =>
     (await call(harness.stack.api, 'GET', path, { key })).body;
   const spentBy = async (account: TestAccount) =>
@@ -167,7 +174,8 @@ describe('the console without an answer', () => {
     const budget = await makeBudget(api, account.consumerKey, { limit: 10 });
     const { key: spendKey } = await makeKey(api, account.consumerKey, budget.id);
     await ask(api, account, spendKey, 2);
-    await window.enter(account, '/approvals');
+    await allowPayments(account);
+    await window.go('/approvals');
     const [sent] = await Promise.all([
       page.waitForRequest('**/decide'),
       button('Top up $1.25 from the saved card').click(),
@@ -181,7 +189,8 @@ describe('the console without an answer', () => {
     const budget = await makeBudget(api, account.consumerKey, { limit: 10 });
     const { key: spendKey } = await makeKey(api, account.consumerKey, budget.id);
     const { id } = await ask(api, account, spendKey, 2);
-    await window.enter(account, '/approvals');
+    await allowPayments(account);
+    await window.go('/approvals');
     const keys: (string | undefined)[] = [];
     const answers = [
       { status: 500, json: UNKNOWN },
