@@ -25,7 +25,6 @@ const DECLINED = {
     topUpId: `tu_${'0'.repeat(32)}`,
   },
 };
-
 const LIMITED = { error: { code: 'rate_limited', message: 'Too many requests' } };
 
 const keyOf = (route: Route) => route.request().headers()['idempotency-key'];
