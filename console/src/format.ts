@@ -153,7 +153,8 @@ const MOVEMENTS: Readonly<Record<string, string>> = {
   adjustment: 'Adjustment',
   refund: 'Refund of a top-up',
   refund_returned: 'Refund failed, credited again',
-  dispute: 'Dispute lost',
+  // One dispute of spent money is taken in parts, whenever there is a balance.
+  dispute: 'Taken for a lost dispute',
   dispute_returned: 'Dispute won, credited again',
   charge_refund: 'Refund of a charge',
 };

@@ -84,7 +84,7 @@ const routes = root.addChildren([
         readBalancePage(context.queries);
         loadChart();
       },
-      validateSearch: words('topUp', 'result'),
+      validateSearch: words('topUp', 'result', 'amount'),
     }),
     createRoute({
       getParentRoute: () => shell,

@@ -126,6 +126,10 @@ export const OperatorTopUpsReply = Closed({
           'Whether its unspent part can be refunded. A bank that suspects fraud does not prevent that, a dispute does.',
         examples: [true],
       }),
+      refundableAmount: Dollars(
+        'Dollars that a refund without an amount would send to the card now: what is unspent, in whole cents.',
+        2.5,
+      ),
       status: Word(TOP_UP_STATUSES, 'The state of the top-up.'),
       method: Word(TOP_UP_METHODS, 'How it is paid.'),
       automatic: Type.Boolean({ description: 'Whether a charge started it.', examples: [false] }),

@@ -192,7 +192,36 @@ describe('approvals in the console', () => {
     await page.getByRole('button', { name: 'Confirm at your bank' }).click();
     await page.waitForURL(`${simulator.url}/**`);
     await page.getByRole('button', { name: 'Confirm payment' }).click();
-    await page.getByText('$2.00 was added to your balance').waitFor();
+    await page.getByText('The top-up of $2.00 was paid.').waitFor();
+    await window.go('/approvals');
+    await page.getByText('Topped up').waitFor();
+  });
+
+  it('leads to a checkout where the saved card cannot be charged', async () => {
+    const { api, simulator } = harness.stack;
+    const payer = await harness.newAccount(0);
+    const budget = await makeBudget(api, payer.consumerKey, { limit: 10 });
+    const { key: spendKey } = await makeKey(api, payer.consumerKey, budget.id);
+    const link = page.getByRole('link', { name: 'Top up $7.50' });
+    const byCard = page.getByRole('button', { name: 'Top up $7.50 from the saved card' });
+    await ask(api, payer, spendKey, 7.5);
+    await window.enter(payer, '/approvals');
+    await link.waitFor();
+    assert.equal(await byCard.count(), 0);
+
+    await window.go('/balance');
+    await page.getByRole('button', { name: 'Set up' }).click();
+    await page.getByLabel('Monthly limit in dollars').fill('1');
+    await page.getByLabel('I agree').check();
+    await page.getByRole('button', { name: 'Allow payments' }).click();
+    await page.getByText('used this month').waitFor();
+    await window.go('/approvals');
+    await byCard.click();
+    await link.click();
+    await page.getByRole('button', { name: 'Pay $7.50' }).click();
+    await page.waitForURL(`${simulator.url}/**`);
+    await page.locator('button').click();
+    await page.getByText('$7.50 was added to your balance.').waitFor();
     await window.go('/approvals');
     await page.getByText('Topped up').waitFor();
   });

@@ -151,7 +151,7 @@ describe('the console on bad days', () => {
     assert.equal(rows.length, 0);
   });
 
-  it('says that a top-up was credited when somebody left its payment page, or when it is disputed', async () => {
+  it('says that a top-up was credited when somebody left its payment page, and that it is disputed', async () => {
     const account = await harness.newAccount(25);
     const { rows } = await sql.query<{ id: string }>(
       'select t.id from farebox.top_ups t join farebox.accounts a on a.id = t.account_id where a.email = $1',
@@ -165,7 +165,7 @@ describe('the console on bad days', () => {
     await page.getByText('$25.00 was added to your balance.').waitFor();
     await sql.query(`update farebox.top_ups set status = 'disputed' where id = $1`, [topUpId]);
     await returned('paid');
-    await page.getByText('$25.00 was added to your balance.').waitFor();
+    await page.getByText('See the top-up of $25.00 under Top-ups: Disputed.').waitFor();
     await sql.query(`update farebox.top_ups set status = 'completed' where id = $1`, [topUpId]);
   });
 

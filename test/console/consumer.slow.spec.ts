@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import type { Page } from 'playwright-core';
 import { uuidOf } from '../../src/domain/ids.ts';
-import { makeBudget, makeKey, spend } from '../support/budget-requests.ts';
+import { closeBudget, makeBudget, makeKey, spend } from '../support/budget-requests.ts';
 import { place } from '../support/hold-requests.ts';
 import { call, charge } from '../support/http.ts';
 import { openCheckout } from '../support/payments.ts';
@@ -94,6 +94,32 @@ describe('the console for consumers', function () {
     await page.getByText('$1.00 in 1 charge, net of refunds').waitFor();
     await page.getByText('the agent').waitFor();
     assert.equal(await page.getByText(/Never|No use recorded/).count(), 0);
+  });
+
+  it('says by which limit little is left of a budget, and of a closed one nothing', async () => {
+    await open();
+    const { api } = harness.stack;
+    const account = await harness.newAccount(20);
+    const { consumerKey: key } = account;
+    const above = await makeBudget(api, key, { window: { per: 'day', limit: 2 }, limit: 90 });
+    const below = await makeBudget(api, key, { limit: 100, parentId: above.id, name: 'below' });
+    const { key: spendKey } = await makeKey(api, key, below.id);
+    await spend(api, account, spendKey, 1.5);
+    await window.enter(account, `/budgets?budget=${below.id}`);
+    await page
+      .getByText('$1.50 spent or held of $100.00, $0.50 left by the limit of a budget above it')
+      .waitFor();
+    await window.go(`/budgets?budget=${above.id}`);
+    await page.getByText('$1.50 spent or held of $90.00, $0.50 left in this day').waitFor();
+
+    const closed = await makeBudget(api, key, { limit: 130, name: 'closed' });
+    await closeBudget(api, key, closed.id);
+    await window.go(`/budgets?budget=${closed.id}`);
+    await page.getByText('$0.00 spent or held of $130.00', { exact: true }).waitFor();
+    await page.getByText('The budget is closed, so it gets no keys.').waitFor();
+    assert.equal(await page.getByText('Create a key').count(), 0);
+    const row = page.getByRole('region', { name: 'Budgets' }).getByRole('row', { name: 'closed' });
+    assert.match(await row.innerText(), /\$0\.00\s+–$/);
   });
 
   it('shows each rule of a budget, and says that its leases outlive a revoked key', async () => {

@@ -190,7 +190,7 @@ describe('the console', () => {
     await button('Confirm at your bank').click();
     await page.waitForURL(`${harness.stack.simulator.url}/**`);
     await button('Confirm payment').click();
-    await page.getByText('$25.00 was added to your balance').waitFor();
+    await page.getByText('The top-up of $25.00 was paid.').waitFor();
 
     await window.go('/balance');
     await seeMoney('$25.00');

@@ -5,7 +5,8 @@ import type { Page } from 'playwright-core';
 import { createTestAccounts, type TestAccount } from '../support/accounts.ts';
 import { makeBudget, makeKey } from '../support/budget-requests.ts';
 import { openForEach, openedDialog, type ConsoleHarness, type Window } from '../support/console.ts';
-import { control, openCheckout, pay, topUpsOf } from '../support/payments.ts';
+import { charge } from '../support/http.ts';
+import { control, loseDispute, openCheckout, pay, topUpsOf } from '../support/payments.ts';
 import { makeOperator } from '../support/sessions.ts';
 import { until } from '../support/stack.ts';
 
@@ -94,6 +95,48 @@ describe('the console with much to show', () => {
     await form.getByLabel('Reason').fill('Not the owner of the card');
     await form.getByRole('button', { name: 'Refund' }).click();
     await list.getByText('$20.00 refunded').waitFor();
+  });
+
+  it('says how much a refund sends, and offers none once nothing is left', async () => {
+    const { api } = harness.stack;
+    const account = await enterAsOperator('/balance');
+    await pay((await openCheckout(api, account, 25)).sessionUrl);
+    await until(async () => (await topUpsOf(api, account))[0]?.status === 'completed');
+    assert.equal((await charge(api, account, { amount: 32.5 })).status, 201);
+    await window.go(`/operator/accounts?query=${account.email}`);
+    await page.getByRole('link', { name: account.email }).click();
+    await page.getByRole('tab', { name: 'Top-ups' }).click();
+    const button = page.getByRole('region', { name: 'Top-ups' }).getByRole('button', {
+      name: /^Refund tu_/,
+    });
+    await button.click();
+    const form = await openedDialog(page, 'Refund top-up');
+    await form.getByText('Of this, $2.50 is unspent.').waitFor();
+    await form.getByLabel('Reason').fill('Asked for it');
+    await form.getByLabel('Amount in dollars').fill('2.51');
+    await form.getByText('Enter an amount in whole cents, at most $2.50.').waitFor();
+    await form.getByLabel('Amount in dollars').fill('2.5');
+    await form.getByRole('button', { name: 'Refund $2.50', exact: true }).click();
+    await page.getByText('Requested a refund of $2.50 to the card.').waitFor();
+    await button.waitFor({ state: 'detached' });
+  });
+
+  it('lists what was taken for one lost dispute in two parts, and what is still owed of it', async () => {
+    const { api } = harness.stack;
+    const account = await enterAsOperator('/balance');
+    await loseDispute(harness.stack, account, { paid: 25, spent: 35 });
+    for (const dollars of [10, 5]) {
+      await pay((await openCheckout(api, account, dollars)).sessionUrl);
+      await until(async () => (await topUpsOf(api, account))[0]?.status === 'completed');
+    }
+    await window.go(`/operator/accounts?query=${account.email}`);
+    await page.getByRole('link', { name: account.email }).click();
+    const sums = page.getByRole('region', { name: 'Balance' });
+    const taken = sums.getByRole('row', { name: 'Taken for lost disputes −$15.00', exact: true });
+    await taken.waitFor();
+    await window.go('/statements');
+    await page.getByText('You owe $10.00 for refunded or disputed payments.').waitFor();
+    assert.equal(await page.getByText('Taken for a lost dispute').count(), 2);
   });
 
   it('says on the account that a refund failed, and why', async () => {

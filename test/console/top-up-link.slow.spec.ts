@@ -7,6 +7,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { createTestAccount, type TestAccount } from '../support/accounts.ts';
 import { startBrowser } from '../support/browser.ts';
 import { call, charge } from '../support/http.ts';
+import { loseDispute } from '../support/payments.ts';
 import { startStack, until, type Stack } from '../support/stack.ts';
 
 describe('a top-up link', () => {
@@ -48,10 +49,14 @@ describe('a top-up link', () => {
   }
 
   async function pay(): Promise<void> {
+    await payUntil('You can continue');
+  }
+
+  async function payUntil(heading: string): Promise<void> {
     await page.waitForURL(`${stack.simulator.url}/**`);
     await page.click('button');
     await page.waitForURL(`${stack.api.url}/top-up**`);
-    await page.getByRole('heading', { name: 'You can continue' }).waitFor();
+    await page.getByRole('heading', { name: heading }).waitFor();
   }
 
   async function balance(): Promise<number> {
@@ -66,7 +71,7 @@ describe('a top-up link', () => {
     assert.deepEqual(offers, ['$25', '$50', '$100']);
     await page.getByRole('button', { name: 'Pay $13.00' }).click();
     await pay();
-    await page.getByText('$13.00 was added').waitFor();
+    await page.getByText('The top-up of $13.00 was paid.').waitFor();
     assert.equal(await balance(), 13.5);
     assert.equal((await charge(stack.api, account, { amount: 13.2 })).status, 201);
     assert.deepEqual([...hosts].toSorted(), [stack.api.url, stack.simulator.url].toSorted());
@@ -127,6 +132,17 @@ describe('a top-up link', () => {
     assert.equal((await open(attempts[0] ?? '')).status, 200);
     const other = new URL(await refusedLink(2)).searchParams.get('link');
     assert.notEqual(other, link);
+  });
+
+  it('does not say that one can continue while the payment repays a lost dispute', async () => {
+    account = await createTestAccount(stack.database.url, 0);
+    await loseDispute(stack, account, { paid: 25, spent: 25 });
+    await page.goto(await refusedLink(2));
+    await page.getByRole('button', { name: 'Pay $5.00' }).click();
+    await payUntil('Payment received');
+    await page.getByText('The top-up of $5.00 was paid. If the tool still refuses').waitFor();
+    assert.equal((await charge(stack.api, account, { amount: 2 })).status, 402);
+    assert.doesNotMatch(await page.innerText('body'), /can continue|\$20|\$25/);
   });
 
   it('says that no payment has arrived when the payment is canceled, and can be used again', async () => {

@@ -4,7 +4,7 @@ import { Client } from 'pg';
 import type { Page } from 'playwright-core';
 import { openForEach, type ConsoleHarness, type Window } from '../support/console.ts';
 import { charge } from '../support/http.ts';
-import { askForTopUp, balanceOf, control, topUpsOf } from '../support/payments.ts';
+import { askForTopUp, balanceOf, loseDispute, openDispute, topUpsOf } from '../support/payments.ts';
 import { until } from '../support/stack.ts';
 
 const DECLINED = '4000 0000 0000 0341';
@@ -23,8 +23,9 @@ describe('the console', () => {
 
   const button = (name: string) => page.getByRole('button', { name, exact: true });
 
-  async function allowPayments(): Promise<void> {
+  async function allowPayments(limit?: string): Promise<void> {
     await button('Set up').click();
+    if (limit !== undefined) await page.getByLabel('Monthly limit in dollars').fill(limit);
     await page.getByLabel('I agree').check();
     await button('Allow payments').click();
   }
@@ -121,10 +122,7 @@ describe('the console', () => {
     const paid = await askForTopUp(api, '/v1/top-up', { key, body: { amount: 20 } });
     assert.equal(paid.status, 201);
     await charge(api, account, { amount: 4 });
-    const { payments } = (await control(simulator, 'payments')) as {
-      payments: readonly { payment_intent: string }[];
-    };
-    await control(simulator, 'disputes', { payment_intent: payments.at(-1)?.payment_intent });
+    await openDispute(simulator);
     await page.getByText('You owe $4.00').waitFor();
     await page.getByText('The amount in question cannot be spent').waitFor();
     assert.equal((await charge(api, account, { amount: 0.5 })).status, 402);
@@ -138,5 +136,77 @@ describe('the console', () => {
     assert.equal((await charge(api, account, { amount: 0.5 })).status, 402);
     await page.getByText('You owe $4.00').waitFor({ state: 'detached' });
     await until(async () => (await balanceOf(api, account)) === 1);
+  });
+
+  it('turns on no automatic top-up that the saved card can never pay, and says when one waits for that', async () => {
+    await window.enter(await harness.newAccount(0));
+    await allowPayments('30');
+    await page.getByLabel('Add', { exact: true }).fill('50');
+    await page.getByLabel('At most per month').fill('1000');
+    await page.getByText('The saved card may be charged at most $30.00 a month.').waitFor();
+    assert.ok(await button('Turn on').isDisabled());
+    await page.getByLabel('Add', { exact: true }).fill('20');
+    await saveSettings('Turn on');
+    await page.getByText('we add $20.00, up to $30.00 a month').waitFor();
+
+    const state = page.getByRole('status').filter({ hasText: 'Waiting: ' });
+    await button('Change limit').click();
+    await page.getByLabel('Monthly limit in dollars').fill('10');
+    await page.getByLabel('I agree').check();
+    await button('Save limit').click();
+    await state
+      .getByText('The payment would exceed the monthly limit of the saved card.')
+      .waitFor();
+    await button('Withdraw consent').click();
+    await state.getByText('You have withdrawn your consent to payments from').waitFor();
+  });
+
+  it('says what was paid, and what is still owed, of a top-up that repays a lost dispute', async () => {
+    const { api } = harness.stack;
+    const account = await harness.newAccount(0);
+    await loseDispute(harness.stack, account, { paid: 25, spent: 25 });
+    await window.enter(account);
+    await page.getByText('You owe $25.00').waitFor();
+    const result = page.getByRole('status').filter({ hasText: 'The top-up of' });
+    const payAtCheckout = async (dollars: number) => {
+      await page.getByLabel('Amount in dollars').fill(String(dollars));
+      await button(`Pay $${dollars}.00`).click();
+      await page.waitForURL(`${harness.stack.simulator.url}/**`);
+      await page.locator('button').click();
+      await page.waitForURL('**/console/balance**');
+      await page.getByText('Top-up completed').waitFor();
+    };
+    await payAtCheckout(10);
+    await result
+      .getByText(
+        'The top-up of $10.00 was paid. It repays what you owe first: you still owe $15.00.',
+      )
+      .waitFor();
+    await allowPayments();
+    await saveCard('4242 4242 4242 4242');
+    await page.getByText('Visa •••• 4242', { exact: true }).first().click();
+    await page.getByLabel('Amount in dollars').fill('5');
+    await button('Pay $5.00').click();
+    await result
+      .getByText(
+        'The top-up of $5.00 was paid. It repays what you owe first: you still owe $10.00.',
+      )
+      .waitFor();
+    await page.getByLabel('Amount in dollars').fill('12');
+    await button('Pay $12.00').click();
+    await result.getByText('The top-up of $12.00 was paid.', { exact: true }).waitFor();
+    assert.equal(await page.getByText('was added to your balance').count(), 0);
+    assert.equal(await balanceOf(api, account), 2);
+    await window.go('/balance');
+    await payAtCheckout(6);
+    await page.getByText('$6.00 was added to your balance.').waitFor();
+  });
+
+  it('does not announce a top-up again that was charged back since', async () => {
+    const account = await harness.newAccount(0);
+    const topUpId = await loseDispute(harness.stack, account, { paid: 25, spent: 0 });
+    await window.enter(account, `/balance?topUp=${topUpId}&result=paid`);
+    await page.getByText('See the top-up of $25.00 under Top-ups: Charged back.').waitFor();
+    assert.equal(await page.getByText('Top-up completed').count(), 0);
   });
 });

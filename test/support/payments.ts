@@ -4,8 +4,8 @@ import { randomUUID } from 'node:crypto';
 import { BalanceReply } from '../../src/schemas/balance.ts';
 import { CheckoutReply, TopUpsReply } from '../../src/schemas/top-ups.ts';
 import type { TestAccount } from './accounts.ts';
-import { bodyOf, call, type Answer, type CallOptions } from './http.ts';
-import { type Simulator } from './simulators.ts';
+import { bodyOf, call, charge, type Answer, type CallOptions } from './http.ts';
+import type { Simulator } from './simulators.ts';
 import { until, type Server } from './stack.ts';
 
 type At = Pick<Server, 'url'>;
@@ -97,4 +97,30 @@ export async function forgetFaults(simulator: Controlled): Promise<void> {
 /** How many webhooks have not been answered with 2xx yet. */
 export async function owedWebhooks(simulator: Controlled): Promise<number> {
   return ((await control(simulator, 'webhooks')) as { owed: unknown[] }).owed.length;
+}
+
+/** Disputes the newest payment; returns the id of the dispute. */
+export async function openDispute(simulator: Controlled): Promise<string> {
+  const { payments } = (await control(simulator, 'payments')) as {
+    payments: readonly { payment_intent: string }[];
+  };
+  const intent = { payment_intent: payments.at(-1)?.payment_intent };
+  return ((await control(simulator, 'disputes', intent)) as { id: string }).id;
+}
+
+/** Pays a checkout, spends some of it, and loses the dispute of its payment; returns the id of the top-up. */
+export async function loseDispute(
+  { api, simulator }: { readonly api: At; readonly simulator: Controlled },
+  account: TestAccount,
+  { paid, spent }: { readonly paid: number; readonly spent: number },
+): Promise<string> {
+  const { topUpId, sessionUrl } = await openCheckout(api, account, paid);
+  const isNow = (status: string) => async () =>
+    (await topUpsOf(api, account)).find(({ id }) => id === topUpId)?.status === status;
+  await pay(sessionUrl);
+  await until(isNow('completed'));
+  if (spent > 0) assert.equal((await charge(api, account, { amount: spent })).status, 201);
+  await control(simulator, `disputes/${await openDispute(simulator)}/close`, { status: 'lost' });
+  await until(isNow('charged_back'));
+  return topUpId;
 }

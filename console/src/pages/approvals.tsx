@@ -3,9 +3,10 @@ import { Badge, Button, Group, Stack, Table, Text, TextInput } from '@mantine/co
 import { notifications } from '@mantine/notifications';
 import { IconCircleCheck } from '@tabler/icons-react';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useSearch } from '@tanstack/react-router';
+import { Link, useSearch } from '@tanstack/react-router';
 import { useState, type ReactNode } from 'react';
 import { RAISED_LIMIT_LABELS, shortfallOf } from '../../../src/domain/approval.ts';
+import { CHECKOUT_MICROS_MIN } from '../../../src/domain/checkout.ts';
 import { asMicros, dollarsOf, MICROS_PER_DOLLAR } from '../../../src/domain/money.ts';
 import type { Approval, Approvals, Decision } from '../answers.ts';
 import { ApiFailure, newIdempotencyKey, read, write } from '../api.ts';
@@ -13,6 +14,7 @@ import { usd } from '../format.ts';
 import { balanceRead } from '../page-reads.ts';
 import { PagedList, ScrollTable, usePages, whileOnePage } from '../parts/lists.tsx';
 import { AllowDeveloper, Elsewhere, RaiseLimit } from '../parts/budget-limits.tsx';
+import { useCanCharge } from '../parts/saved-card.tsx';
 import { showFailure } from '../parts/show-failure.ts';
 import { Card, Page } from '../parts/page.tsx';
 import { useSession } from '../parts/shell.tsx';
@@ -139,9 +141,21 @@ interface Payment {
  */
 const payments = new Map<string, Payment>();
 
+function isFailedPayment(error: unknown): boolean {
+  return error instanceof ApiFailure && error.topUpId !== undefined;
+}
+
+/** Whether the saved card was not charged, and another try would not help. */
+function needsCheckout(error: unknown): boolean {
+  return isFailedPayment(error) || (error instanceof ApiFailure && UNCHARGED.has(error.code));
+}
+
+const UNCHARGED = new Set(['consent_required', 'consent_ceiling_reached']);
+
 function Answers({ approval: { id, code, scope, amount } }: { readonly approval: Approval }) {
   const queries = useQueryClient();
   const [limit, setLimit] = useState('');
+  const canCharge = useCanCharge();
   const decide = useMutation({
     mutationFn: (body: {
       readonly decision: string;
@@ -162,8 +176,7 @@ function Answers({ approval: { id, code, scope, amount } }: { readonly approval:
       });
     },
     onError: (error) => {
-      const hasFailed = error instanceof ApiFailure && error.topUpId !== undefined;
-      if (hasFailed) payments.set(id, { idempotencyKey: newIdempotencyKey() });
+      if (isFailedPayment(error)) payments.set(id, { idempotencyKey: newIdempotencyKey() });
       // The question is gone once the list has been read again, and with it what is shown in it.
       if (error instanceof ApiFailure && error.status === 409) showFailure(error.message);
     },
@@ -184,13 +197,19 @@ function Answers({ approval: { id, code, scope, amount } }: { readonly approval:
       <Group gap="sm">
         {code === 'insufficient_balance' ? (
           <Shortfall amount={amount} asked={payments.get(id)?.amount}>
-            {(shortfall, text) =>
-              answer(
-                `Top up ${text} from the saved card`,
-                { decision: 'top_up', amount: shortfall },
-                'filled',
-              )
-            }
+            {(shortfall, text) => (
+              <>
+                {canCharge === true &&
+                  answer(
+                    `Top up ${text} from the saved card`,
+                    { decision: 'top_up', amount: shortfall },
+                    'filled',
+                  )}
+                {(canCharge === false || needsCheckout(decide.error)) && (
+                  <AtCheckout shortfall={shortfall} />
+                )}
+              </>
+            )}
           </Shortfall>
         ) : (
           answer('Allow once', { decision: 'once' }, 'filled')
@@ -228,6 +247,21 @@ function Answers({ approval: { id, code, scope, amount } }: { readonly approval:
         </form>
       )}
     </Stack>
+  );
+}
+
+/** The form of Balance, filled in. Once it is paid, the question is answered. */
+function AtCheckout({ shortfall }: { readonly shortfall: number }) {
+  const dollars = Math.max(shortfall, dollarsOf(CHECKOUT_MICROS_MIN));
+  return (
+    <Button
+      variant="default"
+      renderRoot={(props) => (
+        <Link to="/balance" search={{ amount: dollars.toFixed(2) }} {...props} />
+      )}
+    >
+      Top up {usd(dollars)}
+    </Button>
   );
 }
 

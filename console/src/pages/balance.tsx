@@ -4,7 +4,7 @@ import { IconWallet } from '@tabler/icons-react';
 import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useSearch } from '@tanstack/react-router';
 import { useEffect, useRef } from 'react';
-import type { Budgets, TopUp, Usage } from '../answers.ts';
+import type { Balance, Budgets, TopUp, Usage } from '../answers.ts';
 import { ApiFailure, read } from '../api.ts';
 import { decimalsOfAll, lasts, paymentText, usd, utcDay } from '../format.ts';
 import { balanceRead, DAYS, keysRead, topUpsRead, usageByDayRead } from '../page-reads.ts';
@@ -15,7 +15,7 @@ import { Card, Page } from '../parts/page.tsx';
 import { Empty, Loaded, Loading } from '../parts/states.tsx';
 import { SavedCardCards } from '../parts/saved-card.tsx';
 import { Steps } from '../parts/steps.tsx';
-import { TopUpForm } from '../parts/top-up-form.tsx';
+import { TopUpForm, topUpText } from '../parts/top-up-form.tsx';
 import { Money, Status, Time } from '../parts/values.tsx';
 
 const POLL_MS = 4_000;
@@ -154,27 +154,33 @@ function ReturnedTopUp() {
   const queries = useQueryClient();
   const topUp = useQuery({
     queryKey: ['top-up', id],
-    queryFn: () => read<TopUp>(`/v1/top-up/${encodeURIComponent(id ?? '')}`),
+    queryFn: async () => {
+      const found = await read<TopUp>(`/v1/top-up/${encodeURIComponent(id ?? '')}`);
+      // Read after it, so that the money is in it.
+      return { found, balance: await read<Balance>('/v1/balance') };
+    },
     enabled: id !== undefined,
     // Less and less often: a bank debit takes days.
     refetchInterval: ({ state }) =>
-      state.data?.status === 'pending' &&
+      state.data?.found.status === 'pending' &&
       Math.min(LOOK_MS * LOOK_FACTOR ** state.dataUpdateCount, LOOK_MS_MAX),
   });
-  const status = topUp.data?.status;
+  const status = topUp.data?.found.status;
   useEffect(() => {
     if (status === 'completed') void queries.invalidateQueries();
   }, [status, queries]);
   if (id === undefined) return null;
   if (topUp.error instanceof ApiFailure && topUp.error.status === 404) return <Elsewhere />;
-  return <Loaded query={topUp}>{(data) => <Returned topUp={data} result={result} />}</Loaded>;
+  return <Loaded query={topUp}>{(data) => <Returned {...data} result={result} />}</Loaded>;
 }
 
 function Returned({
-  topUp,
+  found: topUp,
+  balance,
   result,
 }: {
-  readonly topUp: TopUp;
+  readonly found: TopUp;
+  readonly balance: Balance;
   readonly result: string | undefined;
 }) {
   const { status } = topUp;
@@ -201,13 +207,20 @@ function Returned({
       </Alert>
     );
   }
-  return !isUnpaid ? (
+  if (isUnpaid) {
+    return (
+      <Alert color="red" title="Payment failed" role="status">
+        {topUp.failure?.message ?? 'Nothing was added to your balance.'}
+      </Alert>
+    );
+  }
+  return status === 'completed' ? (
     <Alert color="green" title="Top-up completed" role="status">
-      {amount} was added to your balance.
+      {topUpText(topUp, balance)}
     </Alert>
   ) : (
-    <Alert color="red" title="Payment failed" role="status">
-      {topUp.failure?.message ?? 'Nothing was added to your balance.'}
+    <Alert color="gray" title="Top-up" role="status">
+      {topUpText(topUp, balance)}
     </Alert>
   );
 }

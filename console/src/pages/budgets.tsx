@@ -149,9 +149,9 @@ function Tree({
                 <Money dollars={budget.used} decimals={decimals} />
               </Table.Td>
               <Table.Td className="money" data-label="Left">
-                {budget.remaining === null ? (
+                {budget.remaining === null || budget.status !== 'active' ? (
                   <Text component="span" size="sm" c="dimmed">
-                    No limit
+                    {budget.status === 'active' ? 'No limit' : '–'}
                   </Text>
                 ) : (
                   <Money dollars={budget.remaining} decimals={decimals} />

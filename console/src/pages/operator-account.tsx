@@ -69,10 +69,13 @@ const KINDS: Readonly<Record<string, string>> = {
   adjustment: 'Adjustments',
   refund: 'Refunds of top-ups',
   refund_returned: 'Refunds that failed',
-  dispute: 'Lost disputes',
+  dispute: 'Taken for lost disputes',
   dispute_returned: 'Disputes won back',
   charge_refund: 'Refunds of charges',
 };
+
+/** One refund or dispute of spent money is taken in parts, so their count says nothing. */
+const IN_PARTS = new Set(['refund', 'dispute']);
 
 /** Every line is a sum of the ledger, and the last one is what they add up to. */
 function Books({ account }: { readonly account: OperatorAccount }) {
@@ -80,7 +83,10 @@ function Books({ account }: { readonly account: OperatorAccount }) {
   const lines: readonly (readonly [string, number])[] = [
     ...movements.map(
       ({ kind, count, amount }) =>
-        [`${KINDS[kind] ?? movementText(kind)} (${count})`, amount] as const,
+        [
+          (KINDS[kind] ?? movementText(kind)) + (IN_PARTS.has(kind) ? '' : ` (${count})`),
+          amount,
+        ] as const,
     ),
     ['Charges', 0 - spent],
     [`Open holds (${openHolds})`, 0 - heldByHolds],

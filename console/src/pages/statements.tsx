@@ -6,6 +6,7 @@ import type { ReactNode } from 'react';
 import type { ConsumerStatement, DeveloperStatement } from '../answers.ts';
 import { read } from '../api.ts';
 import { decimalsOfAll, movementText, plural, usd, utcDate } from '../format.ts';
+import { balanceRead } from '../page-reads.ts';
 import { ScrollTable } from '../parts/lists.tsx';
 import { Card, Page } from '../parts/page.tsx';
 import { Loaded } from '../parts/states.tsx';
@@ -64,8 +65,21 @@ export function StatementsPage() {
         aside={statement.data?.complete === false && <Text c="dimmed">Not final yet</Text>}
       >
         <Loaded query={statement}>{(data) => <Lines lines={linesOf(data)} />}</Loaded>
+        {as === 'consumer' && month === months[0] && <Debt />}
       </Card>
     </Page>
+  );
+}
+
+/** What is owed now is in no statement: its movement is made when it is repaid. */
+function Debt() {
+  const debt = useQuery(balanceRead).data?.debt ?? 0;
+  if (debt === 0) return null;
+  return (
+    <Text size="sm" c="dimmed" px={{ base: 'md', xs: 'lg' }} pb="md">
+      You owe <Money dollars={debt} /> for refunded or disputed payments. Your next top-up pays this
+      first.
+    </Text>
   );
 }
 

@@ -3,6 +3,7 @@ import { Anchor, Badge, Button, Group, SegmentedControl, Stack, Table, Text } fr
 import { notifications } from '@mantine/notifications';
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
+import { MICROS_PER_DOLLAR } from '../../../src/domain/money.ts';
 import type { Budget, BudgetUsage } from '../answers.ts';
 import { write } from '../api.ts';
 import { decimalsOfAll, plural, utcDate } from '../format.ts';
@@ -76,7 +77,11 @@ export function BudgetDetails({
         key={budget.id}
         kind="consumer"
         title="Spend keys"
-        empty="Create a key and copy it into your MCP client."
+        empty={
+          budget.status === 'active'
+            ? 'Create a key and copy it into your MCP client.'
+            : `The budget is ${budget.status}, so it gets no keys.`
+        }
         budget={budget}
         snippet={(key) => <Snippets snippets={spendKeySnippets(key)} />}
       />
@@ -99,9 +104,9 @@ function Limits({ budget }: { readonly budget: Budget }) {
             of <Money dollars={limit} />
           </>
         )}
-        {remaining !== null && (
+        {remaining !== null && budget.status === 'active' && (
           <>
-            , <Money dollars={remaining} /> left
+            , <Money dollars={remaining} /> left{leftBy(budget)}
           </>
         )}
       </Text>
@@ -153,6 +158,19 @@ function Limits({ budget }: { readonly budget: Budget }) {
       )}
     </>
   );
+}
+
+/** Which limit leaves the least, unless it is the total limit, which stands beside it. */
+function leftBy({ limit, used, window, remaining }: Budget): string {
+  const leaves = (dollars: number) => microsOf(dollars) <= microsOf(remaining ?? 0);
+  if (limit !== null && leaves(limit - used)) return '';
+  return window !== null && leaves(window.limit - window.used)
+    ? ` in this ${window.per}`
+    : ' by the limit of a budget above it';
+}
+
+function microsOf(dollars: number): number {
+  return Math.round(dollars * MICROS_PER_DOLLAR);
 }
 
 function CloseForm({ budget, onDone }: { readonly budget: Budget; readonly onDone: () => void }) {

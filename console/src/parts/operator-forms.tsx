@@ -8,6 +8,7 @@ import { usd } from '../format.ts';
 import { writeOnce } from '../retry-key.ts';
 import { useFormRequest } from './form-dialog.tsx';
 import { Failed } from './states.tsx';
+import { Id, Time } from './values.tsx';
 
 function useCorrection(
   path: string,
@@ -83,32 +84,34 @@ export function RefundForm({
   readonly topUp: OperatorTopUps['topUps'][number];
   readonly onDone: () => void;
 }) {
-  const [amount, setAmount] = useState('');
+  const { refundableAmount: max } = topUp;
+  const [amount, setAmount] = useState(max.toFixed(2));
   const [reason, setReason] = useState('');
   const refund = useCorrection(
     `/v1/operator/top-ups/${topUp.id}/refund`,
     ({ amount: refunded }) => `Requested a refund of ${usd(refunded)} to the card.`,
     onDone,
   );
-  const isAmount = amount.trim() === '' || /^\d+(\.\d{1,2})?$/.test(amount.trim());
+  const value = Number(amount);
+  const isAmount = /^\d+(\.\d{1,2})?$/.test(amount.trim()) && value > 0 && value <= max;
   const isValid = isAmount && reason.trim() !== '';
   return (
     <form
       onSubmit={(event) => {
         event.preventDefault();
-        const asked = amount.trim() === '' ? {} : { amount: amount.trim() };
-        if (isValid) refund.mutate({ ...asked, reason: reason.trim() });
+        if (isValid) refund.mutate({ amount: amount.trim(), reason: reason.trim() });
       }}
     >
       <Stack gap="sm">
         <Alert color="blue">
-          The money leaves the balance now and returns to the card that paid {usd(topUp.amount)}. If
-          the refund fails, the money is credited again, and the list of top-ups says why.
+          The money leaves the balance now and returns to the card that paid {usd(topUp.amount)} on{' '}
+          <Time iso={topUp.createdAt} />. Of this, {usd(max)} is unspent. If the refund fails, the
+          money is credited again, and the list of top-ups says why.
         </Alert>
+        <Id id={topUp.id} />
         <TextInput
           label="Amount in dollars"
-          placeholder="The whole unspent amount"
-          error={!isAmount && 'Enter an amount in whole cents.'}
+          error={!isAmount && `Enter an amount in whole cents, at most ${usd(max)}.`}
           maxLength={20}
           data-autofocus
           value={amount}
@@ -118,7 +121,7 @@ export function RefundForm({
         {refund.error && <Failed error={refund.error} />}
         <Group justify="flex-end">
           <Button type="submit" disabled={!isValid} loading={refund.isPending}>
-            Refund
+            {isAmount ? `Refund ${usd(value)}` : 'Refund'}
           </Button>
         </Group>
       </Stack>

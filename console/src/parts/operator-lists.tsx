@@ -1,5 +1,5 @@
 /** An account for operators: its movements, top-ups, charges, holds and audit log. */
-import { Button, Code, Table, Tabs, Text } from '@mantine/core';
+import { Button, Code, Table, Tabs, Text, VisuallyHidden } from '@mantine/core';
 import { IconList } from '@tabler/icons-react';
 import type { ReactNode } from 'react';
 import type {
@@ -140,7 +140,8 @@ function TopUps({ path, onRefund }: { readonly path: string } & Pick<ListsProps,
               <Status status={topUp.status} />
               {topUp.status === 'disputed' && topUp.refundable && (
                 <Text size="xs" c="dimmed">
-                  The bank suspects fraud. Refund it, or keep the payment:{' '}
+                  The bank suspects fraud.{' '}
+                  {topUp.refundableAmount > 0 ? 'Refund it, or keep' : 'Keep'} the payment:{' '}
                   <Code>bin/farebox dismiss-warning {topUp.id}</Code>
                 </Text>
               )}
@@ -166,9 +167,9 @@ function TopUps({ path, onRefund }: { readonly path: string } & Pick<ListsProps,
               <OutsideLinks temporalUrl={topUp.temporalUrl} processorUrl={topUp.processorUrl} />
             </Table.Td>
             <Table.Td data-label="" ta="right">
-              {topUp.refundable && (
+              {topUp.refundableAmount > 0 && (
                 <Button size="xs" variant="default" onClick={() => onRefund(topUp)}>
-                  Refund
+                  Refund <VisuallyHidden>{topUp.id}</VisuallyHidden>
                 </Button>
               )}
             </Table.Td>

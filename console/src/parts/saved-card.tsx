@@ -18,6 +18,7 @@ import { showAnswer } from '../show-answer.ts';
 import { useShownAgain } from '../shown-again.ts';
 import { DollarsInput } from './dollars-input.tsx';
 import { Card } from './page.tsx';
+import { useSession } from './shell.tsx';
 import { Failed, Loaded } from './states.tsx';
 import { Money } from './values.tsx';
 
@@ -47,6 +48,21 @@ export function useCards() {
 /** The card that a top-up without the owner charges. */
 export function useChargedCard() {
   return useCards().data?.cards.find(({ isCharged }) => isCharged);
+}
+
+/**
+ * Whether the owner has allowed payments from a saved card, and has one; undefined until that is known. The simulator
+ * has a card for everybody.
+ */
+export function useCanCharge(): boolean | undefined {
+  const consent = useConsent();
+  const cards = useCards();
+  const isSimulated = useSession().data?.simulated === true;
+  if (typeof consent.data?.ceiling !== 'number') return consent.isPending ? undefined : false;
+  if (isSimulated) return true;
+  return cards.isPending
+    ? undefined
+    : (cards.data?.cards.some(({ isCharged }) => isCharged) ?? false);
 }
 
 export function nameOfCard(card: Cards['cards'][number] | undefined): string {
@@ -278,9 +294,9 @@ function ConsentForm({
   );
 }
 
-function AutoState({ consent: { ceiling, autoTopUp } }: { readonly consent: Consent }) {
-  const isOn = ceiling !== null && autoTopUp?.status === 'on';
-  const isWaiting = autoTopUp !== null && !isOn && autoTopUp.status !== 'off';
+function AutoState({ consent }: { readonly consent: Consent }) {
+  const isOn = consent.autoTopUp?.status === 'on' && reasonOf(consent) === null;
+  const isWaiting = !isOn && areOn(consent.autoTopUp);
   return (
     <Badge variant="dot" color={isOn ? 'green' : isWaiting ? 'orange' : 'gray'} tt="none" fw={500}>
       {isOn ? 'On' : isWaiting ? 'Waiting' : 'Off'}
@@ -291,8 +307,8 @@ function AutoState({ consent: { ceiling, autoTopUp } }: { readonly consent: Cons
 /** They wait without a failure. */
 const OBSTACLES: Readonly<Record<WaitReason, string>> = {
   consent_required: 'You have withdrawn your consent to payments from the saved card.',
-  consent_ceiling_reached: 'The monthly limit of the saved card is reached.',
-  ceiling_reached: 'The monthly limit of automatic top-ups is reached.',
+  consent_ceiling_reached: 'The payment would exceed the monthly limit of the saved card.',
+  ceiling_reached: 'The payment would exceed the monthly limit of automatic top-ups.',
   authentication_required: 'The bank wants you to confirm the payment. Open it under Top-ups.',
 };
 
@@ -315,6 +331,15 @@ const SUSPICIONS: Readonly<Record<SuspectReason, string>> = {
 
 const REASONS: Readonly<Record<string, string>> = { ...OBSTACLES, ...SUSPICIONS, ...FAILURES };
 
+/** Why they wait or are off; null if they are on. The API notes only at the next charge what the consent forbids. */
+function reasonOf({ ceiling, autoTopUp }: Consent): string | null {
+  if (autoTopUp && autoTopUp.status !== 'off') {
+    if (ceiling === null) return 'consent_required';
+    if (autoTopUp.amount > ceiling) return 'consent_ceiling_reached';
+  }
+  return autoTopUp && autoTopUp.reason;
+}
+
 /** What follows a failure that was not the last one. */
 const TRIED_AGAIN =
   'After a pause, the next charge that leaves too little triggers another attempt; after three failures in a row, automatic top-ups turn off. ' +
@@ -335,13 +360,15 @@ function AutoPart({ consent }: { readonly consent: Consent }) {
   if (!autoTopUp || isChanging) {
     return <AutoForm consent={consent} onDone={() => setChanging(false)} />;
   }
-  const { threshold, amount, ceiling: month, status, reason } = autoTopUp;
+  const { threshold, amount, ceiling: month, status } = autoTopUp;
+  const reason = reasonOf(consent);
   const isOver = status === 'off';
   return (
     <Stack gap="sm">
       <Text size="sm">
         When a charge leaves less than <Money dollars={threshold} />, we add{' '}
-        <Money dollars={amount} />, up to <Money dollars={month} /> a month (UTC).
+        <Money dollars={amount} />, up to <Money dollars={Math.min(month, ceiling ?? month)} /> a
+        month (UTC).
       </Text>
       {off.error && <Failed error={off.error} />}
       <Group gap="xs">
@@ -385,7 +412,13 @@ function AutoForm({
   readonly onDone: () => void;
 }) {
   const [opened] = useState(
-    settingsOf(autoTopUp ?? { threshold: 5, amount: 25, ceiling: ceiling ?? 100 }),
+    settingsOf(
+      autoTopUp ?? {
+        threshold: 5,
+        amount: Math.min(25, ceiling ?? 25),
+        ceiling: ceiling ?? 100,
+      },
+    ),
   );
   const [isOn, setOn] = useState(areOn(autoTopUp));
   const [draft, setDraft] = useState(opened);
@@ -399,11 +432,13 @@ function AutoForm({
     return Object.fromEntries(Object.entries(changed).map(([name, text]) => [name, text.trim()]));
   });
   const isTooMuch = Number(amount) > Number(month);
+  const isForbidden = ceiling !== null && Number(amount) > ceiling;
   const isValid =
     isPayable(threshold, THRESHOLD_MIN) &&
     isPayable(amount, PAYMENT_MIN) &&
     isPayable(month, PAYMENT_MIN) &&
-    !isTooMuch;
+    !isTooMuch &&
+    !isForbidden;
   return (
     <form
       onSubmit={(event) => {
@@ -423,7 +458,12 @@ function AutoForm({
             label="Add"
             value={amount}
             onValue={(amount) => setDraft({ ...draft, amount })}
-            error={problemOf(amount, PAYMENT_MIN)}
+            error={
+              problemOf(amount, PAYMENT_MIN) ??
+              (isForbidden
+                ? `The saved card may be charged at most ${usd(ceiling)} a month.`
+                : undefined)
+            }
           />
         </SimpleGrid>
         <DollarsInput

@@ -2,16 +2,18 @@
 import { Alert, Button, Checkbox, Chip, Group, SegmentedControl, Stack, Text } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { CHECKOUT_MICROS_MIN } from '../../../src/domain/checkout.ts';
 import { dollarsOf } from '../../../src/domain/money.ts';
-import type { Checkout, PaidTopUp, Quote } from '../answers.ts';
+import type { Balance, Checkout, PaidTopUp, Quote } from '../answers.ts';
 import { ApiFailure, read, sendPatiently, write } from '../api.ts';
 import { isPayable, payableHint, payableMaxOf, statusText, usd } from '../format.ts';
+import { balanceRead } from '../page-reads.ts';
 import { EARLIER, sendOnce } from '../retry-key.ts';
 import { useShownAgain } from '../shown-again.ts';
 import { DollarsInput } from './dollars-input.tsx';
-import { nameOfCard, useChargedCard, useConsent } from './saved-card.tsx';
+import { nameOfCard, useCanCharge, useChargedCard, useConsent } from './saved-card.tsx';
 import { Card } from './page.tsx';
 import { useSession } from './shell.tsx';
 import { Failed, Loading } from './states.tsx';
@@ -30,28 +32,20 @@ interface Paid {
   readonly isEarlier?: boolean;
 }
 
-/** For somebody who comes back from the payment page: its entry in the history has the amount. */
-function keepAmount(dollars: number): void {
-  window.history.replaceState({ ...window.history.state, topUpAmount: String(dollars) }, '');
-}
-
-function keptAmount(): string {
-  const { topUpAmount } = (window.history.state ?? {}) as { topUpAmount?: string };
-  return topUpAmount ?? '25';
-}
-
 export function TopUpForm() {
-  const [amount, setAmount] = useState(keptAmount);
+  const { amount: asked } = useSearch({ from: '/shell/balance' });
+  const navigate = useNavigate({ from: '/balance' });
+  const [amount, setAmount] = useState(asked ?? '25');
   const [method, setMethod] = useState<'checkout' | 'direct'>('checkout');
   const queries = useQueryClient();
+  const { data: balance } = useQuery(balanceRead);
   const consent = useConsent();
   const card = useChargedCard();
   const [savesCard, setSavesCard] = useState(false);
   const session = useSession().data;
-  const isSimulated = session?.simulated === true;
   const isTaxed = session?.taxed === true;
   const hasConsent = typeof consent.data?.ceiling === 'number';
-  const canUseCard = hasConsent && (card !== undefined || isSimulated);
+  const canUseCard = useCanCharge() === true;
   const way = canUseCard ? method : 'checkout';
   const pay = useMutation({
     // Every attempt sends the choices that were made when the button was pressed.
@@ -84,7 +78,8 @@ export function TopUpForm() {
       ),
     onSuccess: async ({ sessionUrl }, paid) => {
       if (sessionUrl !== undefined) {
-        keepAmount(paid);
+        // For somebody who comes back from the payment page.
+        await navigate({ search: { amount: String(paid) }, replace: true });
         return window.location.assign(sessionUrl);
       }
       // Otherwise one more press of Enter would pay the same amount again.
@@ -185,7 +180,7 @@ export function TopUpForm() {
           {topUp && (
             <Alert color={topUp.status === 'completed' ? 'green' : 'blue'} role="status">
               {isEarlier === true && `${EARLIER} `}
-              {resultOf(topUp)}
+              {topUpText(topUp, balance)}
             </Alert>
           )}
           <Button
@@ -201,8 +196,19 @@ export function TopUpForm() {
   );
 }
 
-function resultOf({ amount, status }: NonNullable<Paid['topUp']>): string {
-  if (status === 'completed') return `${usd(amount)} was added to your balance.`;
+/** The result of a top-up, with the balance as it is afterwards. */
+export function topUpText(
+  { amount, status }: NonNullable<Paid['topUp']>,
+  after: Balance | undefined,
+): string {
+  if (status === 'completed') {
+    const paid = `The top-up of ${usd(amount)} was paid.`;
+    if (after && after.debt > 0) {
+      return `${paid} It repays what you owe first: you still owe ${usd(after.debt)}.`;
+    }
+    // With less in the balance, a part was spent since, or has repaid a debt.
+    return after && after.balance >= amount ? `${usd(amount)} was added to your balance.` : paid;
+  }
   if (status === 'pending') return `${usd(amount)} is being paid. It shows up under Top-ups.`;
   return `See the top-up of ${usd(amount)} under Top-ups: ${statusText[status] ?? status}.`;
 }

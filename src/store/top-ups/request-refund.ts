@@ -4,7 +4,7 @@
  */
 import { Type } from 'typebox';
 import { isTest } from '../../domain/mode.ts';
-import { MICROS_PER_CENT, type Micros } from '../../domain/money.ts';
+import { asMicros, MICROS_PER_CENT, type Micros } from '../../domain/money.ts';
 import { grossShare } from '../../domain/tax.ts';
 import {
   durationOf,
@@ -27,7 +27,7 @@ import {
   type OperatorRequest,
 } from '../operators/operator-actions.ts';
 import { lockCommandKey, type CommandRequest } from '../balance/adjustment-keys.ts';
-import { balanceOf } from '../balance/consumers.ts';
+import { balanceOf, type ConsumerRef } from '../balance/consumers.ts';
 import { unspentLots } from '../balance/first-lot.ts';
 import { cutLots } from '../balance/lots.ts';
 import { postNotice } from '../outbox.ts';
@@ -65,7 +65,7 @@ export type RefundResult =
 type By = (OperatorRequest & { readonly reason: string }) | CommandRequest;
 
 const refundRow = row(Reversal);
-const refundableRow = row(Type.Object({ micros }));
+const refundableRow = row(Type.Object({ topUpId: Type.String(), micros }));
 
 /**
  * Requests a refund of at most the unspent part of the top-up, in whole cents; of all of it if no amount is given. The
@@ -167,19 +167,41 @@ async function findRequested(
   return { kind: 'requested', isReplay: true, refundId, amountMicros };
 }
 
-async function getRefundable(
-  tx: Transaction,
-  { topUpId, ledger, consumerId }: ReversedTopUp,
-): Promise<Micros> {
-  return tx.oneFirst(sql.type(refundableRow)`
-    select micros - micros % ${MICROS_PER_CENT}::int8 as micros from (
-      select least(
-        ${balanceOf('c')},
-        (select coalesce(sum(micros), 0) from ${unspentLots({ ledger, consumerId })} l where top_up_id = ${topUpId})
-      )::int8 as micros
+/**
+ * How much of each top-up a refund could return now, in whole cents; of one with nothing unspent, nothing is returned.
+ * An open fraud warning of it counts as dismissed: what it holds would first repay the consumer's other debts.
+ */
+export async function listRefundable(
+  connection: Connection,
+  { ledger, consumerId }: ConsumerRef,
+  topUpIds: readonly string[],
+): Promise<ReadonlyMap<string, Micros>> {
+  const own = sql.fragment`ledger = ${ledger} and consumer_id = ${consumerId}`;
+  const rows = await connection.any(sql.type(refundableRow)`
+    with consumer as (
+      select ${balanceOf('c')} as balance, (
+        select coalesce(sum(debt_micros), 0) from farebox.reversals where ${own} and debt_micros > 0
+      ) as debt
       from farebox.consumers c where c.ledger = ${ledger} and c.id = ${consumerId}
-    ) u
+    ), unspent as (
+      select top_up_id, sum(micros) as micros from ${unspentLots({ ledger, consumerId })} l
+      where top_up_id = any(${sql.array(topUpIds, 'uuid')}) group by top_up_id
+    )
+    select u.top_up_id as "topUpId", (f.micros - f.micros % ${MICROS_PER_CENT}::int8)::int8 as micros
+    from consumer c, unspent u, lateral (
+      select coalesce(sum(held_micros), 0) as held, coalesce(sum(debt_micros), 0) as debt
+      from farebox.reversals r
+      where r.top_up_id = u.top_up_id and kind = 'warning' and status = 'open'
+    ) w, lateral (
+      select least(u.micros, greatest(c.balance + w.held - (c.debt - w.debt), 0)) as micros
+    ) f
   `);
+  return new Map(rows.map(({ topUpId, micros: left }) => [topUpId, left]));
+}
+
+async function getRefundable(tx: Transaction, topUp: ReversedTopUp): Promise<Micros> {
+  const refundable = await listRefundable(tx, topUp, [topUp.topUpId]);
+  return refundable.get(topUp.topUpId) ?? asMicros(0);
 }
 
 /** Refunds not yet confirmed by the processor, oldest first. */

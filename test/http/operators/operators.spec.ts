@@ -273,6 +273,7 @@ describe('operators', () => {
     assertError(await post(path, { amount: 7, reason }), 400, 'invalid_amount', 'amount', {
       refundable: 6,
     });
+    assert.equal((await newest())?.refundableAmount, 6);
     const own = await call(stack.api, 'GET', '/v1/top-up', { key: account.consumerKey });
     const [listed] = bodyOf(own, 200, TopUpsReply).topUps;
     assert.deepEqual([listed?.id, listed?.amount, listed?.refunded], [topUpId, 10, 4]);
@@ -280,10 +281,7 @@ describe('operators', () => {
     for (let n = 0; n < 2; n += 1) {
       assert.equal(bodyOf(await post(path, { reason }, rest), 201, TopUpRefundReply).amount, 6);
     }
-    await until(async () => {
-      const list = bodyOf(await get(`/accounts/${accountId}/top-ups`), 200, OperatorTopUpsReply);
-      return list.topUps[0]?.status === 'refunded';
-    });
+    await until(async () => (await newest())?.status === 'refunded');
     const topUps = bodyOf(await get(`/accounts/${accountId}/top-ups`), 200, OperatorTopUpsReply);
     assert.equal(topUps.topUps[0]?.refunded, 10);
     const byHand = await post(`/top-ups/${topUps.topUps.at(-1)?.id}/refund`, { reason });
@@ -303,8 +301,10 @@ describe('operators', () => {
     await control(stack.simulator, 'fraud-warnings', { payment_intent: intent });
     await becomes('disputed');
     assert.equal((await newest())?.refundable, true);
+    assert.equal((await newest())?.refundableAmount, 10);
     const dispute = await control(stack.simulator, 'disputes', { payment_intent: intent });
     await until(async () => (await newest())?.refundable === false);
+    assert.equal((await newest())?.refundableAmount, 0);
     const refund = await post(`/top-ups/${topUpId}/refund`, { reason: 'Asked for by mail' });
     assertError(refund, 409, 'top_up_not_refundable');
     const { id } = dispute as { id: string };

@@ -90,7 +90,7 @@ describe('the page of a top-up link', () => {
         const result = await fetch(`${at.url}/top-up?id=${id}&result=paid`, {
           headers: { cookie },
         });
-        assert.match(await result.text(), /\$5\.00 was added to your balance/);
+        assert.match(await result.text(), /The top-up of \$5\.00 was paid/);
       }
     } finally {
       await secure.stop();
@@ -165,7 +165,7 @@ describe('the page of a top-up link', () => {
       `update farebox.top_ups set status = 'completed', completed_at = now() where id = $1`,
       [topUpId],
     );
-    assert.match(await canceled(), /\$7\.00 was added to your balance/);
+    assert.match(await canceled(), /The top-up of \$7\.00 was paid/);
     assert.doesNotMatch(await canceled(), /Nothing was paid|No payment/);
   });
 

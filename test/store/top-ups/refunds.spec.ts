@@ -11,6 +11,7 @@ import { isDatabaseUnavailable } from '../../../src/store/failures.ts';
 import { creditManually } from '../../../src/store/top-ups/credit-top-up.ts';
 import {
   failRefund,
+  listRefundable,
   listRequestedRefunds,
   noteWaitingRefunds,
   requestRefund,
@@ -88,6 +89,26 @@ describe('a refund', () => {
       refundableMicros: 4_000_000,
     });
     assert.equal((await requested(topUp)).amountMicros, 4_000_000);
+  });
+
+  it('announces for each top-up the amount that it then makes, after charges, a warning and a dispute', async () => {
+    const [first, second] = [await payer.topUp(10_000_000), await payer.topUp(5_000_000)];
+    const announced = async () => {
+      const refundable = await listRefundable(database, payer, [first, second]);
+      return [refundable.get(first) ?? 0, refundable.get(second) ?? 0];
+    };
+    assert.deepEqual(await announced(), [10_000_000, 5_000_000]);
+    await payer.charge(2_505_000);
+    assert.deepEqual(await announced(), [7_490_000, 5_000_000]);
+    // The warning holds $5.00 until a refund of its own top-up dismisses it.
+    await payer.report(second, warning(processorId('issfr'), 5_000_000));
+    await payer.charge(7_400_000);
+    assert.deepEqual(await announced(), [90_000, 5_000_000]);
+    // The money that the warning holds would first repay what is owed for the first.
+    await payer.report(first, dispute(processorId('dp'), 3_000_000));
+    assert.deepEqual(await announced(), [0, 2_090_000]);
+    assert.equal((await requested(second)).amountMicros, 2_090_000);
+    assert.deepEqual(await announced(), [0, 0]);
   });
 
   it('is refused, and changes nothing, when there is nothing to refund', async () => {

@@ -19,6 +19,7 @@ import { getBooks, listMovements } from '../../../store/balance/account-books.ts
 import { listConsumerCharges } from '../../../store/charges/list-charges.ts';
 import { listHolds } from '../../../store/holds/list-holds.ts';
 import { findProcessorCustomer } from '../../../store/top-ups/processor-customers.ts';
+import { listRefundable } from '../../../store/top-ups/request-refund.ts';
 import { listTopUpsOf } from '../../../store/top-ups/top-ups.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { listPage } from '../../pagination.ts';
@@ -127,15 +128,18 @@ export async function getTopUpsOfAccount(
   api: Api,
   { params, query }: Request<undefined, PageQuery>,
 ): Promise<Reply<OperatorTopUpsReply>> {
-  const { consumerId } = await accountOf(api, params);
+  const consumer = await accountOf(api, params);
   const { rows, ...marks } = await listPage(query, 'topUp', (page) =>
-    listTopUpsOf(api.database, consumerId, page),
+    listTopUpsOf(api.database, consumer.consumerId, page),
   );
+  const refundable = rows.filter(({ isRefundable }) => isRefundable).map(({ id }) => id);
+  const unspent = await listRefundable(api.database, consumer, refundable);
   const topUps = rows.map((topUp) => ({
     id: wireId('topUp', topUp.id),
     amount: dollarsOf(topUp.amountMicros),
     refunded: dollarsOf(topUp.refundedMicros),
     refundable: topUp.isRefundable,
+    refundableAmount: dollarsOf(unspent.get(topUp.id) ?? asMicros(0)),
     status: topUp.status,
     method: topUp.method,
     automatic: topUp.automatic,

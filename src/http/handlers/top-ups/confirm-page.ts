@@ -171,10 +171,11 @@ function checking(topUp: TopUp, looks: unknown): HtmlPage {
 
 function ended({ status, amountMicros }: TopUp): HtmlPage {
   const isUnpaid = status === 'failed' || status === 'expired';
-  const title = isUnpaid ? 'Nothing was paid' : 'You can continue';
+  const title = isUnpaid ? 'Nothing was paid' : 'Payment received';
+  // Not that it was added to the balance: a debt may have been repaid from it.
   const text = isUnpaid
     ? 'Your balance has not changed.'
-    : `${formatDollars(amountMicros)} was added to your balance. You can close this page.`;
+    : `The top-up of ${formatDollars(amountMicros)} was paid. You can close this page.`;
   return {
     title,
     isCard: true,

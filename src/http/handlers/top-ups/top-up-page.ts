@@ -12,6 +12,7 @@ import { CHECKOUT_MICROS_MIN } from '../../../domain/checkout.ts';
 import { isCredited } from '../../../domain/top-up.ts';
 import { findHolder } from '../../../store/accounts/test-accounts.ts';
 import { findReturnUrl } from '../../../store/accounts/return-urls.ts';
+import { getCounters } from '../../../store/balance/consumers.ts';
 import {
   findTopUp,
   findTopUpOf,
@@ -158,7 +159,11 @@ async function showResult(
   const topUp = topUpId && link && (await findTopUpOf(api.database, link.consumerId, topUpId));
   const back = link && (await returnTo(api, link, decoded(encoded.join('~'))));
   // A checkout that was left may have been paid: in another tab, or before somebody went back to it.
-  if (result === 'paid' || (topUp && isCredited(topUp.status))) {
+  if (topUp && isCredited(topUp.status)) {
+    const { debtMicros } = await getCounters(api.database, topUp);
+    return respondPage(ctx, 200, credited(topUp, debtMicros > 0, back));
+  }
+  if (result === 'paid') {
     return respondPage(ctx, 200, paid(topUp || undefined, back, ctx.query['looks']));
   }
   const retry =
@@ -304,9 +309,6 @@ function paid(topUp: TopUp | undefined, back: URL | undefined, looks: unknown): 
         link,
     };
   }
-  if (topUp?.status === 'failed' || topUp?.status === 'expired') {
-    return canceled(undefined, back);
-  }
   // Another browser than the one that opened the checkout: how much was paid, and whether yet, is not shown to it.
   if (!topUp) {
     return {
@@ -318,12 +320,23 @@ function paid(topUp: TopUp | undefined, back: URL | undefined, looks: unknown): 
         'this page.</p>',
     };
   }
+  return canceled(undefined, back);
+}
+
+/** A debt is repaid first, so with one left nothing can be spent. How much it is, is not shown. */
+function credited({ amountMicros }: TopUp, isOwing: boolean, back: URL | undefined): HtmlPage {
+  const title = isOwing ? 'Payment received' : 'You can continue';
+  const next = back
+    ? 'Go back and run the tool again.'
+    : 'Run the tool again. You can close this page.';
   return {
-    title: 'You can continue',
+    title,
     isCard: true,
     body:
-      `${BRAND}<h1>You can continue</h1><p role="status">${formatDollars(topUp.amountMicros)} was added to your balance. ` +
-      `${back ? 'Go back and run the tool again.' : 'Run the tool again. You can close this page.'}</p>${backLink(back)}`,
+      `${BRAND}<h1>${title}</h1><p role="status">The top-up of ${formatDollars(amountMicros)} was paid. ` +
+      `${isOwing ? 'If the tool still refuses, sign in: earlier payments may have to be repaid first.' : next}</p>` +
+      (isOwing ? '<p><a class="button main" href="/console/balance">Sign in</a></p>' : '') +
+      backLink(back),
   };
 }
 
