@@ -1,0 +1,95 @@
+/** Approvals of what budgets refuse: asked for, answered, and used at most once. */
+import assert from 'node:assert/strict';
+import { asMicros } from '../../../src/domain/money.ts';
+import { askApproval } from '../../../src/store/approvals/ask-approval.ts';
+import { decideApproval, type Answer } from '../../../src/store/approvals/decide-approval.ts';
+import { findRefusing } from '../../../src/store/approvals/find-refusal.ts';
+import { settleApprovals } from '../../../src/store/approvals/settle-approvals.ts';
+import type { ChargeDraft } from '../../../src/store/charges/post-charges.ts';
+import { postSpends } from '../../../src/store/charges/post-spends.ts';
+import { countRow, sql } from '../../../src/store/database.ts';
+import { newDraft, RECEIPT_KEY, replayWindow } from '../../support/charge-drafts.ts';
+import type { Random } from '../../support/random.ts';
+import type { Books, Owner } from './books.ts';
+import { draftOf, record } from './charges.ts';
+
+const ASKED_SECONDS = 600;
+const CALLS_MOST = 8;
+
+/** Looks for a call that a budget refuses, asks for it, answers, and makes it if the answer allows it. */
+export async function approve(books: Books, owner: Owner, random: Random): Promise<void> {
+  const { database } = books;
+  for (let n = 0; n < CALLS_MOST; n += 1) {
+    const key = random.pick(owner.spendKeys);
+    const draft = draftOf(books, owner, random, { key });
+    const call = { ...draft, spend: key.spend };
+    const refusing = await findRefusing(database, call);
+    if (!refusing || refusing.budget === null) continue;
+    const asked = await askApproval(database, {
+      ...call,
+      ...refusing,
+      accountId: owner.accountId,
+      spendKey: key.spend.number,
+      askedBy: random.pick(['payer', 'developer']),
+      reason: '',
+      expiresInSeconds: ASKED_SECONDS,
+    });
+    books.count(`ask for approval ${asked.kind}`);
+    if (asked.kind === 'too_many') return forgetAsked(books);
+    const answer = answerTo(refusing.scope !== null, random);
+    const { kind } = await decideApproval(database, asked.approval.id, answer);
+    books.count(`answer ${answer.kind} ${kind}`);
+    if (answer.kind === 'once') await spendOnce(books, draft);
+    return;
+  }
+}
+
+function answerTo(canRaise: boolean, random: Random): Answer {
+  const kind = random.weighted({ once: 7, always: 1, raise: canRaise ? 2 : 0, deny: 1 });
+  return kind === 'raise'
+    ? { kind, limitMicros: asMicros(random.between(1, 1_000_000)) }
+    : { kind };
+}
+
+/**
+ * Makes the call twice. A budget that refused the first one has no room for the second one either: each that is made
+ * uses an approval, unless somebody changes the budget at the same time.
+ */
+async function spendOnce(books: Books, draft: ChargeDraft): Promise<void> {
+  const { isAlone } = books;
+  const before = await countUnused(books);
+  const drafts = [1, 2].map(() => ({
+    ...draft,
+    id: newDraft(draft, draft.amountMicros).id,
+    idempotencyHash: null,
+    fingerprint: null,
+    needsApproval: true,
+  }));
+  const outcomes = await postSpends(books.database, drafts, RECEIPT_KEY, replayWindow());
+  for (const [index, each] of drafts.entries()) {
+    record(books, `approved call ${index + 1}`, each, outcomes[index]);
+  }
+  const made = outcomes.filter(({ kind }) => kind === 'posted').length;
+  if (!isAlone || made === 0) return;
+  books.count('approved call alone');
+  assert.ok(made <= before - (await countUnused(books)), `${made} calls without approvals`);
+}
+
+function countUnused({ database }: Books): Promise<number> {
+  return database.oneFirst(sql.type(countRow)`
+    select count(*) as count from farebox.approvals where decision = 'once' and used_by is null
+  `);
+}
+
+/** So that more can be asked for in this hour. */
+async function forgetAsked(books: Books): Promise<void> {
+  await books.change(sql.fragment`
+    update farebox.approvals set created_at = created_at - interval '2 hours'
+  `);
+}
+
+/** Of those that a raised limit or a top-up has answered. */
+export async function endAnswered(books: Books, { accountId }: Owner): Promise<void> {
+  const ended = await settleApprovals(books.database, { accountId });
+  books.count(`end answered ${ended > 0 ? 'some' : 'none'}`);
+}
