@@ -3,7 +3,11 @@ import assert from 'node:assert/strict';
 import { asMicros } from '../../../src/domain/money.ts';
 import { askApproval } from '../../../src/store/approvals/ask-approval.ts';
 import { decideApproval, type Answer } from '../../../src/store/approvals/decide-approval.ts';
-import { findRefusing } from '../../../src/store/approvals/find-refusal.ts';
+import {
+  findRefusing,
+  type RefusedCall,
+  type Refusing,
+} from '../../../src/store/approvals/find-refusal.ts';
 import { settleApprovals } from '../../../src/store/approvals/settle-approvals.ts';
 import type { ChargeDraft } from '../../../src/store/charges/post-charges.ts';
 import { postSpends } from '../../../src/store/charges/post-spends.ts';
@@ -16,31 +20,55 @@ import { draftOf, record } from './charges.ts';
 const ASKED_SECONDS = 600;
 const CALLS_MOST = 8;
 
-/** Looks for a call that a budget refuses, asks for it, answers, and makes it if the answer allows it. */
+/** Looks for a call that a budget refuses, asks for it, answers, and makes it if every budget allows it once. */
 export async function approve(books: Books, owner: Owner, random: Random): Promise<void> {
-  const { database } = books;
   for (let n = 0; n < CALLS_MOST; n += 1) {
     const key = random.pick(owner.spendKeys);
     const draft = draftOf(books, owner, random, { key });
     const call = { ...draft, spend: key.spend };
-    const refusing = await findRefusing(database, call);
+    const refusing = await findRefusing(books.database, call);
     if (!refusing || refusing.budget === null) continue;
-    const asked = await askApproval(database, {
-      ...call,
-      ...refusing,
-      accountId: owner.accountId,
-      spendKey: key.spend.number,
-      askedBy: random.pick(['payer', 'developer']),
-      reason: '',
-      expiresInSeconds: ASKED_SECONDS,
-    });
-    books.count(`ask for approval ${asked.kind}`);
-    if (asked.kind === 'too_many') return forgetAsked(books);
     const answer = answerTo(refusing.scope !== null, random);
-    const { kind } = await decideApproval(database, asked.approval.id, answer);
-    books.count(`answer ${answer.kind} ${kind}`);
-    if (answer.kind === 'once') await spendOnce(books, draft);
-    return;
+    await answerOne(books, owner, call, refusing, answer);
+    if (answer.kind !== 'once') return;
+    await allowOnce(books, owner, call, refusing);
+    return spendOnce(books, draft);
+  }
+}
+
+type Call = ChargeDraft & RefusedCall & { readonly spend: NonNullable<ChargeDraft['spend']> };
+
+async function answerOne(
+  books: Books,
+  { accountId }: Owner,
+  call: Call,
+  refusing: Refusing,
+  answer: Answer,
+): Promise<void> {
+  const asked = await askApproval(books.database, {
+    ...call,
+    ...refusing,
+    accountId,
+    spendKey: call.spend.number,
+    askedBy: 'payer',
+    reason: '',
+    expiresInSeconds: ASKED_SECONDS,
+  });
+  books.count(`ask for approval ${asked.kind}`);
+  if (asked.kind === 'too_many') return forgetAsked(books);
+  const { kind } = await decideApproval(books.database, asked.approval.id, answer);
+  books.count(`answer ${answer.kind} ${kind}`);
+}
+
+/** The other limits that refuse the call, too. */
+async function allowOnce(books: Books, owner: Owner, call: Call, first: Refusing): Promise<void> {
+  const nameOf = ({ budget, scope }: Refusing) => `${budget} ${scope}`;
+  const allowed = new Set([nameOf(first)]);
+  for (;;) {
+    const refusing = await findRefusing(books.database, call);
+    if (!refusing || refusing.budget === null || allowed.has(nameOf(refusing))) return;
+    allowed.add(nameOf(refusing));
+    await answerOne(books, owner, call, refusing, { kind: 'once' });
   }
 }
 

@@ -65,7 +65,7 @@ export class Owner {
   readonly payer: Payer;
   readonly view: TreeView;
   readonly topUps: MadeTopUp[] = [];
-  readonly nodes: MadeNode[] = [];
+  nodes: readonly MadeNode[] = [];
   keys: readonly Key[] = [{ id: null, spend: null }];
   readonly holds: MadeHold[] = [];
   readonly leases: MadeLease[] = [];

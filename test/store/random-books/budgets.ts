@@ -23,8 +23,7 @@ import type { Books, MadeNode, Owner } from './books.ts';
 
 const DEPTH_MOST = 6;
 const NODES_MOST = 25;
-/** So many remain open. */
-const NODES_LEAST = 8;
+const NODES_LEAST = 4;
 const KEYS_MOST = 40;
 const KEYS_LEAST = 4;
 /** Mostly, closed keys pay no longer. The memory of an API process may keep them for a second. */
@@ -35,7 +34,11 @@ const LONG_AGO = sql.fragment`interval '40 days'`;
 const numberRow = row(Type.Object({ number: Type.Integer() }));
 
 export async function addNode(books: Books, owner: Owner, random: Random): Promise<void> {
-  if (owner.nodes.length >= NODES_MOST) return;
+  if (owner.nodes.length < NODES_MOST) await makeNode(books, owner, random);
+}
+
+/** With a key. */
+async function makeNode(books: Books, owner: Owner, random: Random): Promise<void> {
   const parents = owner.nodes.filter(({ path }) => path.length < DEPTH_MOST);
   const parent = parents.length > 0 && random.chance(0.6) ? random.pick(parents) : null;
   const made = await makeBudget(books.database, owner.view, parent?.id ?? null, {
@@ -49,8 +52,9 @@ export async function addNode(books: Books, owner: Owner, random: Random): Promi
   books.count(`add node ${made.kind}`);
   if (made.kind !== 'made') return;
   const { id, number, path } = made.budget;
-  owner.nodes.push({ id, number, path });
-  await addKeyTo(books, owner, { id, number, path });
+  const node = { id, number, path };
+  owner.nodes = [...owner.nodes, node];
+  await addKeyTo(books, owner, node);
 }
 
 function windowOf(random: Random, most: number) {
@@ -136,14 +140,17 @@ function changesOf({ developers }: Books, random: Random): Partial<BudgetSetting
   }
 }
 
+/** With all below it. Others take its place. */
 export async function close(books: Books, owner: Owner, random: Random): Promise<void> {
-  if (owner.nodes.length < NODES_LEAST) return;
-  const node = random.pick(owner.nodes);
-  if (random.chance(FORGOTTEN)) {
-    owner.keys = owner.keys.filter(({ spend }) => !spend?.path.includes(node.number));
-  }
-  const { kind } = await closeBudget(books.database, owner.view, node.id);
+  const { id, number } = random.pick(owner.nodes);
+  const { kind } = await closeBudget(books.database, owner.view, id);
   books.count(`close ${kind}`);
+  const left = () => owner.nodes.filter(({ path }) => !path.includes(number));
+  do await makeNode(books, owner, random);
+  while (left().length < NODES_LEAST);
+  if (!random.chance(FORGOTTEN)) return;
+  owner.nodes = left();
+  owner.keys = owner.keys.filter(({ spend }) => !spend?.path.includes(number));
 }
 
 /** With a ceiling, the account's keys pay one of the developers through a budget of its own. */

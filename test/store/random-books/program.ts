@@ -38,15 +38,15 @@ const OPERATIONS: Readonly<Record<string, { readonly cards: number; readonly run
   addKey: { cards: 1, run: budgets.addKey },
   endKey: { cards: 2, run: budgets.endKey },
   changeLimits: { cards: 5, run: budgets.changeLimits },
-  close: { cards: 1, run: budgets.close },
+  close: { cards: 2, run: budgets.close },
   setCeiling: { cards: 2, run: budgets.setCeiling },
-  approve: { cards: 12, run: approve },
+  approve: { cards: 14, run: approve },
   endAnswered: { cards: 1, run: endAnswered },
   topUp: { cards: 8, run: topUps.topUp },
-  setAutomatic: { cards: 4, run: topUps.setAutomatic },
-  takeUp: { cards: 6, run: topUps.takeUp },
+  setAutomatic: { cards: 6, run: topUps.setAutomatic },
+  takeUp: { cards: 8, run: topUps.takeUp },
   direct: { cards: 4, run: topUps.direct },
-  end: { cards: 6, run: topUps.end },
+  end: { cards: 8, run: topUps.end },
   askRefund: { cards: 5, run: askRefund },
   report: { cards: 12, run: report },
   dismiss: { cards: 3, run: dismiss },
@@ -66,7 +66,7 @@ const NODES_AT_FIRST = 5;
 const FIRST_TOP_UP_MICROS = 2_000_000;
 const WIDTHS = [1, 1, 1, 4, 8];
 /** What must be refused is known only while nothing else changes the budgets. */
-const WIDTHS_OF_APPROVALS = [1, 1, 4];
+const WIDTHS_OF_APPROVALS = [1, 1, 1, 4];
 const TURNS = 0.05;
 const JUMPS = 0.2;
 const WAVES_PER_EXAMINATION = 10;

@@ -41,14 +41,16 @@ function keep(owner: Owner, id: string, amountMicros: number, taxMicros: number)
 /** The consent, and automatic top-ups within it. */
 export async function setAutomatic(books: Books, owner: Owner, random: Random): Promise<void> {
   const isWithdrawn = random.chance(0.15);
-  const ceilingMicros = isWithdrawn ? null : asMicros(random.between(1, 400) * 10 * CENT);
+  // Above what this month has taken already.
+  const ceiling = asMicros(owner.sums.toppedUp + random.between(1, 400) * 10 * CENT);
+  const ceilingMicros = isWithdrawn ? null : ceiling;
   const { consumerId } = owner.view;
   await changeConsent(books.database, consumerId, { ceilingMicros, givenBy: 'operator' });
   books.count(`consent ${isWithdrawn ? 'withdrawn' : 'given'}`);
   const settings = {
-    thresholdMicros: asMicros(random.between(1, 3_000_000)),
+    thresholdMicros: asMicros(random.between(1_000_000, 10_000_000)),
     amountMicros: asMicros(random.between(5, 60) * 2 * CENT),
-    ceilingMicros: asMicros(4_000 * CENT),
+    ceilingMicros: ceiling,
   };
   const set = await setAutoTopUp(books.database, owner.view, random.chance(0.2) ? null : settings);
   books.count(`set automatic ${set}`);
