@@ -116,8 +116,9 @@ export async function runProgram({
       if (random.chance(TURNS)) await budgets.turnWindows(books, random.pick(books.owners));
       const first = draw();
       const width = random.pick(first === 'approve' ? WIDTHS_OF_APPROVALS : WIDTHS);
-      await run(books, random, [first, ...Array.from({ length: width - 1 }, draw)]);
+      await run(books, random, wave, [first, ...Array.from({ length: width - 1 }, draw)]);
       if (wave % WAVES_PER_EXAMINATION === 0) await examine(`after ${wave} waves`);
+      books.count('wave');
       onProgress(wave);
     }
     await examine('at the end');
@@ -151,7 +152,12 @@ function packOf(random: Random): () => string {
 }
 
 /** Each has its own numbers, which do not depend on the others of the wave. */
-async function run(books: Books, random: Random, names: readonly string[]): Promise<void> {
+async function run(
+  books: Books,
+  random: Random,
+  wave: number,
+  names: readonly string[],
+): Promise<void> {
   const steps = names.map((name) => ({
     name,
     owner: random.pick(books.owners),
@@ -163,7 +169,9 @@ async function run(books: Books, random: Random, names: readonly string[]): Prom
   );
   for (const [index, result] of done.entries()) {
     if (result.status === 'rejected') {
-      throw new Error(`${names[index]} failed beside ${names}`, { cause: result.reason });
+      throw new Error(`wave ${wave}: ${names[index]} failed beside ${names}`, {
+        cause: result.reason,
+      });
     }
   }
 }
