@@ -60,9 +60,10 @@ async function answerOne(
   books.count(`answer ${answer.kind} ${kind}`);
 }
 
+const nameOf = ({ budget, scope }: Refusing) => `${budget} ${scope}`;
+
 /** The other limits that refuse the call, too. */
 async function allowOnce(books: Books, owner: Owner, call: Call, first: Refusing): Promise<void> {
-  const nameOf = ({ budget, scope }: Refusing) => `${budget} ${scope}`;
   const allowed = new Set([nameOf(first)]);
   for (;;) {
     const refusing = await findRefusing(books.database, call);

@@ -13,23 +13,24 @@ const sumsRow = row(
   }),
 );
 
-export async function compareReplies(books: Books): Promise<void> {
+export async function compareReplies(books: Books, when: string): Promise<void> {
   for (const owner of books.owners) {
-    assert.deepEqual({ ...(await sumsOf(books, owner)) }, owner.sums, 'the sums of the replies');
+    assert.deepEqual({ ...(await sumsOf(books, owner)) }, owner.sums, `the replies ${when}`);
   }
   for (const { hash, chargeId } of books.repetitions) {
-    assert.equal(chargeId, books.chargeOfHash.get(hash), 'a repetition named another charge');
+    assert.equal(chargeId, books.chargeOfHash.get(hash), `a repetition ${when}`);
   }
 }
 
 function sumsOf({ database }: Books, { view }: Owner): Promise<Sums> {
-  const sumOf = (kind: string) => sql.fragment`
-    (select coalesce(sum(amount_micros), 0)::int8 from farebox.movements
-      where ledger = c.ledger and consumer_id = c.id and kind = ${kind})
-  `;
   return database.one(sql.type(sumsRow)`
     select spent_micros as spent, ${sumOf('charge_refund')} as refunded,
       ${sumOf('adjustment')} as adjusted, ${sumOf('top_up')} as "toppedUp"
     from farebox.consumers c where ledger = ${view.ledger} and id = ${view.consumerId}
   `);
 }
+
+const sumOf = (kind: string) => sql.fragment`
+  (select coalesce(sum(amount_micros), 0)::int8 from farebox.movements
+    where ledger = c.ledger and consumer_id = c.id and kind = ${kind})
+`;

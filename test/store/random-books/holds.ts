@@ -29,7 +29,7 @@ export async function enter(books: Books, _owner: Owner, random: Random): Promis
 }
 
 function entryOf(books: Books, owner: Owner, random: Random): LedgerEntry {
-  const kind = random.weighted({ place: 4, charge: 1, capture: 3, release: 1, extend: 1 });
+  const kind = random.weighted({ place: 4, charge: 1, capture: 3, release: 2, extend: 1 });
   if (kind === 'charge') return { ...draftOf(books, owner, random), kind };
   if (kind === 'place' || owner.holds.length === 0) {
     const seconds = random.pick([60, 600, 86_400]);

@@ -5,59 +5,18 @@
  */
 import assert from 'node:assert/strict';
 import { examineLedger, LEDGER_PARTS } from '../../../src/store/doctor/ledger-checks.ts';
-import { rebuildRollups, rollUp } from '../../../src/store/earnings/rollups.ts';
+import { rebuildRollups } from '../../../src/store/earnings/rollups.ts';
 import { createDatabase } from '../../../src/store/database.ts';
 import { openTestLedger } from '../../support/ledger.ts';
 import { Random } from '../../support/random.ts';
 import { untilHourIsYoung } from '../../support/until-hour-is-young.ts';
-import { approve, endAnswered } from './approvals.ts';
-import { adjust, setThreshold } from './balance.ts';
-import { Books, type Operation } from './books.ts';
-import * as budgets from './budgets.ts';
-import { charge, refund } from './charges.ts';
+import { Books } from './books.ts';
+import { addNode, turnWindows } from './budgets.ts';
 import { compareReplies } from './compare-replies.ts';
 import { missingOf } from './expected.ts';
-import { enter, expire } from './holds.ts';
 import { installClock, jump } from './jumping-clock.ts';
-import { lease, renew, settle } from './leases.ts';
-import { askRefund, dismiss, report } from './reversals.ts';
-import * as topUps from './top-ups.ts';
-
-/** With how many cards each is in the pack from which operations are drawn. */
-const OPERATIONS: Readonly<Record<string, { readonly cards: number; readonly run: Operation }>> = {
-  charge: { cards: 18, run: charge },
-  refund: { cards: 12, run: refund },
-  enter: { cards: 20, run: enter },
-  expire: { cards: 4, run: expire },
-  lease: { cards: 6, run: lease },
-  settle: { cards: 10, run: settle },
-  renew: { cards: 3, run: renew },
-  adjust: { cards: 4, run: adjust },
-  setThreshold: { cards: 2, run: setThreshold },
-  addNode: { cards: 1, run: budgets.addNode },
-  addKey: { cards: 1, run: budgets.addKey },
-  endKey: { cards: 2, run: budgets.endKey },
-  changeLimits: { cards: 5, run: budgets.changeLimits },
-  close: { cards: 2, run: budgets.close },
-  setCeiling: { cards: 2, run: budgets.setCeiling },
-  approve: { cards: 14, run: approve },
-  endAnswered: { cards: 1, run: endAnswered },
-  topUp: { cards: 8, run: topUps.topUp },
-  setAutomatic: { cards: 6, run: topUps.setAutomatic },
-  takeUp: { cards: 8, run: topUps.takeUp },
-  direct: { cards: 4, run: topUps.direct },
-  end: { cards: 8, run: topUps.end },
-  askRefund: { cards: 5, run: askRefund },
-  report: { cards: 12, run: report },
-  dismiss: { cards: 3, run: dismiss },
-  rollUp: {
-    cards: 4,
-    run: async (books) => {
-      const { moved } = await rollUp(books.database);
-      books.count(`roll up ${moved > 0 ? 'done' : 'nothing'}`);
-    },
-  },
-};
+import { packOf, type Card } from './operations.ts';
+import { topUpWith } from './top-ups.ts';
 
 /** After so many waves, a rare outcome may still have to come. */
 const WAVES_MORE = 300;
@@ -113,9 +72,9 @@ export async function runProgram({
       wave += 1
     ) {
       if (jumps && random.chance(JUMPS)) await jump(database, random);
-      if (random.chance(TURNS)) await budgets.turnWindows(books, random.pick(books.owners));
+      if (random.chance(TURNS)) await turnWindows(books, random.pick(books.owners));
       const first = draw();
-      const width = random.pick(first === 'approve' ? WIDTHS_OF_APPROVALS : WIDTHS);
+      const width = random.pick(first.name === 'approve' ? WIDTHS_OF_APPROVALS : WIDTHS);
       await run(books, random, wave, [first, ...Array.from({ length: width - 1 }, draw)]);
       if (wave % WAVES_PER_EXAMINATION === 0) await examine(`after ${wave} waves`);
       books.count('wave');
@@ -134,21 +93,9 @@ export async function runProgram({
 
 async function begin(books: Books, random: Random): Promise<void> {
   for (const owner of books.owners) {
-    await topUps.topUpWith(owner, FIRST_TOP_UP_MICROS);
-    for (let n = 0; n < NODES_AT_FIRST; n += 1) await budgets.addNode(books, owner, random);
+    await topUpWith(owner, FIRST_TOP_UP_MICROS);
+    for (let n = 0; n < NODES_AT_FIRST; n += 1) await addNode(books, owner, random);
   }
-}
-
-/** Draws names from a shuffled pack, and shuffles it again when it is used up, so that none is late. */
-function packOf(random: Random): () => string {
-  const all = Object.entries(OPERATIONS).flatMap(([name, { cards }]) =>
-    Array.from({ length: cards }, () => name),
-  );
-  let pack: string[] = [];
-  return () => {
-    if (pack.length === 0) pack = [...all];
-    return pack.splice(random.between(0, pack.length - 1), 1)[0] ?? '';
-  };
 }
 
 /** Each has its own numbers, which do not depend on the others of the wave. */
@@ -156,20 +103,21 @@ async function run(
   books: Books,
   random: Random,
   wave: number,
-  names: readonly string[],
+  cards: readonly Card[],
 ): Promise<void> {
-  const steps = names.map((name) => ({
-    name,
+  const steps = cards.map((card) => ({
+    card,
     owner: random.pick(books.owners),
     random: new Random(random.between(0, 2 ** 32 - 1)),
   }));
   books.isAlone = steps.length === 1;
   const done = await Promise.allSettled(
-    steps.map((step) => OPERATIONS[step.name]?.run(books, step.owner, step.random)),
+    steps.map(({ card, owner, random }) => card.run(books, owner, random)),
   );
   for (const [index, result] of done.entries()) {
     if (result.status === 'rejected') {
-      throw new Error(`wave ${wave}: ${names[index]} failed beside ${names}`, {
+      const names = cards.map(({ name }) => name);
+      throw new Error(`wave ${wave}: ${names[index]} failed beside ${names.join(', ')}`, {
         cause: result.reason,
       });
     }
@@ -177,7 +125,7 @@ async function run(
 }
 
 async function examineBooks(books: Books, jumps: boolean, when: string): Promise<void> {
-  await compareReplies(books);
+  await compareReplies(books, when);
   const findings = await examineLedger(books.database, { parts: PARTS });
   assert.deepEqual(
     findings.filter(

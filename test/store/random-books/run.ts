@@ -36,7 +36,8 @@ try {
     },
   });
   print(`The books are correct after ${seconds()} s:`);
-  for (const [outcome, times] of [...counts].toSorted()) print(`  ${outcome}: ${times}`);
+  for (const [outcome, times] of [...counts].toSorted(([a], [b]) => (a < b ? -1 : 1)))
+    print(`  ${outcome}: ${times}`);
 } catch (error) {
   process.exitCode = 1;
   process.stderr.write(`SEED=${seed}: failed after ${seconds()} s\n`);
