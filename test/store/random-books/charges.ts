@@ -16,14 +16,14 @@ import type { Books, Key, Owner } from './books.ts';
 
 export const TOOLS = ['search', 'fetch'] as const;
 /** So few that they are repeated all the time. */
-const KEYS_MOST = 60;
+const KEYS_MOST = 30;
 
 /** Rarely more than anybody has. */
 export function amountOf(random: Random): Micros {
   return asMicros(random.between(1, random.chance(0.03) ? 3_000_000 : 40_000));
 }
 
-/** `use`: the hash of an idempotency key covers what it is used for. */
+/** `use`: the hash of an idempotency key covers what it is used for, and by whom. */
 export function draftOf(
   books: Books,
   owner: Owner,
@@ -33,14 +33,19 @@ export function draftOf(
   const { spend, developer = random.pick(books.developers) } = key ?? random.pick(owner.keys);
   const amountMicros = amountOf(random);
   const isKeyed = random.chance(0.3);
-  const name = `${use} ${random.between(1, KEYS_MOST)} ${owner.view.consumerId}`;
+  const name = [
+    use,
+    random.between(1, KEYS_MOST),
+    developer.developerNumber,
+    owner.view.consumerId,
+  ];
   return {
     ...newDraft(owner.view, amountMicros),
     ...developer,
     spend,
     tool: random.pick(TOOLS),
     needsApproval: spend !== null && random.chance(0.3),
-    idempotencyHash: isKeyed ? hash('sha256', name).slice(0, 22) : null,
+    idempotencyHash: isKeyed ? hash('sha256', name.join(' ')).slice(0, 22) : null,
     fingerprint: isKeyed ? `000000000${random.between(1, 2)}` : null,
   };
 }

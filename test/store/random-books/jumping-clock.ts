@@ -34,6 +34,10 @@ export async function installClock(database: Database): Promise<void> {
     create function clock.now() returns timestamptz language sql stable
       as 'select pg_catalog.now() + (select shift from clock.shift)'
   `);
+  await run(sql.fragment`
+    create function clock.uuidv7() returns uuid language sql volatile
+      as 'select pg_catalog.uuidv7(shift) from clock.shift'
+  `);
   const name = await database.oneFirst(sql.type(nameRow)`select current_database() as name`);
   await run(sql.fragment`
     alter database ${sql.identifier([name])} set search_path = clock, pg_catalog, public
