@@ -47,7 +47,7 @@ async function makeNode(books: Books, owner: Owner, random: Random): Promise<voi
     limitMicros: random.chance(0.5) ? asMicros(random.between(0, 2_900_000)) : null,
     window: random.chance(0.6) ? windowOf(random, 900_000) : null,
     maxPerCallMicros: random.chance(0.3) ? asMicros(random.between(1, 60_000)) : null,
-    approveDevelopers: random.chance(0.2),
+    approveDevelopers: random.chance(0.3),
   });
   books.count(`add node ${made.kind}`);
   if (made.kind !== 'made') return;

@@ -1,6 +1,4 @@
 /** What every run must have seen: at least one success of each kind of operation, and the refusals that matter. */
-import type { Books } from './books.ts';
-
 const EXPECTED = [
   'charge posted',
   'charge replayed',
@@ -50,6 +48,6 @@ const EXPECTED = [
   'roll up done',
 ] as const;
 
-export function missingOf({ counts }: Books): readonly string[] {
+export function missingOf(counts: ReadonlyMap<string, number>): readonly string[] {
   return EXPECTED.filter((outcome) => !counts.has(outcome));
 }

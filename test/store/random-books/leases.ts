@@ -32,8 +32,8 @@ export async function lease(books: Books, owner: Owner, random: Random): Promise
 export async function settle(books: Books, owner: Owner, random: Random): Promise<void> {
   if (owner.leases.length === 0) return;
   const lease = pickRecent(owner.leases, random);
-  const entries = entriesOf(lease, random);
-  const isFinal = entries.length === 0 || random.chance(0.1);
+  const isFinal = random.chance(0.15);
+  const entries = entriesOf(lease, random, random.between(isFinal ? 0 : 1, 5));
   const { developerNumber } = lease.developer;
   const asked = { developerNumber, leaseId: lease.id, fence: null, entries, isFinal };
   const settled = await settleLease(books.database, asked, RECEIPT_KEY, replayWindow());
@@ -50,10 +50,10 @@ export async function settle(books: Books, owner: Owner, random: Random): Promis
 }
 
 /** Mostly new sequence numbers. Tool and amount follow from the number, but for a few, which are refused. */
-function entriesOf(lease: MadeLease, random: Random): SettledEntry[] {
+function entriesOf(lease: MadeLease, random: Random, count: number): SettledEntry[] {
   const sequence = new Set<number>();
-  for (let n = random.between(0, 5); n > 0; n -= 1) {
-    const isNew = random.chance(0.8);
+  for (let n = 0; n < count; n += 1) {
+    const isNew = random.chance(0.65);
     sequence.add(isNew ? lease.next : random.between(0, lease.next));
     if (isNew) lease.next += 1;
   }

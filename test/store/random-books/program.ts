@@ -19,11 +19,11 @@ import { packOf, type Card } from './operations.ts';
 import { topUpWith } from './top-ups.ts';
 
 /** After so many waves, a rare outcome may still have to come. */
-const WAVES_MORE = 300;
+const WAVES_MORE = 400;
 const CONNECTIONS = 12;
 const NODES_AT_FIRST = 5;
 const FIRST_TOP_UP_MICROS = 2_000_000;
-const WIDTHS = [1, 1, 1, 4, 8];
+const WIDTHS = [1, 1, 4, 8, 12];
 /** What must be refused is known only while nothing else changes the budgets. */
 const WIDTHS_OF_APPROVALS = [1, 1, 1, 4];
 const TURNS = 0.12;
@@ -43,7 +43,7 @@ export interface Program {
   readonly waves: number;
   /** Whether the clock of PostgreSQL jumps forward and back. */
   readonly jumps?: boolean;
-  readonly onProgress?: (waves: number) => void;
+  readonly onProgress?: (waves: number, counts: ReadonlyMap<string, number>) => void;
 }
 
 /** Returns how often each operation had each outcome. Throws at the first finding. */
@@ -69,7 +69,7 @@ export async function runProgram({
     const draw = packOf(random);
     for (
       let wave = 1;
-      wave <= waves || (missingOf(books).length > 0 && wave <= waves + WAVES_MORE);
+      wave <= waves || (missingOf(books.counts).length > 0 && wave <= waves + WAVES_MORE);
       wave += 1
     ) {
       if (jumps && random.chance(JUMPS)) await jump(database, random);
@@ -79,12 +79,12 @@ export async function runProgram({
       await run(books, random, wave, [first, ...Array.from({ length: width - 1 }, draw)]);
       if (wave % WAVES_PER_EXAMINATION === 0) await examine(`after ${wave} waves`);
       books.count('wave');
-      onProgress(wave);
+      onProgress(wave, books.counts);
     }
     await examine('at the end');
     await rebuildRollups(database);
     await examine('after the rebuild');
-    assert.deepEqual(missingOf(books), [], 'outcomes that never came');
+    assert.deepEqual(missingOf(books.counts), [], 'outcomes that never came');
     return books.counts;
   } finally {
     await database.end();

@@ -37,7 +37,9 @@ export async function askRefund(books: Books, owner: Owner, random: Random): Pro
 /** Something happens to a payment at the processor, and its view of it is recorded, unless a later one was. */
 export async function report(books: Books, owner: Owner, random: Random): Promise<void> {
   const { database } = books;
-  const topUp = pickRecent(owner.topUps, random);
+  const reversed = owner.topUps.filter(({ reversals }) => reversals.length > 0);
+  const isKnown = reversed.length > 0 && random.chance(0.5);
+  const topUp = pickRecent(isKnown ? reversed : owner.topUps, random);
   const version = await getReversalsVersion(database, topUp.id);
   const failed = happen(topUp, random);
   for (const refundId of failed) await failRefund(database, topUp.id, refundId, 'no');

@@ -5,7 +5,7 @@ import { row, sql } from '../../../src/store/database.ts';
 import { deleteNotice, takeNotices } from '../../../src/store/outbox.ts';
 import { admitTopUp } from '../../../src/store/top-ups/admit-top-up.ts';
 import { setAutoTopUp, takeUpAutoTopUp } from '../../../src/store/top-ups/auto-top-ups.ts';
-import { changeConsent } from '../../../src/store/top-ups/monthly-ceiling.ts';
+import { changeConsent, readConsent } from '../../../src/store/top-ups/monthly-ceiling.ts';
 import { recordPaymentIntent } from '../../../src/store/top-ups/plan-payment.ts';
 import { credit, expire, fail } from '../../support/evidence.ts';
 import type { Random } from '../../support/random.ts';
@@ -41,18 +41,20 @@ function keep(owner: Owner, id: string, amountMicros: number, taxMicros: number)
 /** The consent, and automatic top-ups within it. */
 export async function setAutomatic(books: Books, owner: Owner, random: Random): Promise<void> {
   const isWithdrawn = random.chance(0.15);
-  // Above what this month has taken already.
-  const ceiling = asMicros(owner.sums.toppedUp + random.between(1, 400) * 10 * CENT);
+  const { takenMicros } = await readConsent(books.database, owner.view.consumerId);
+  // Above what this month has taken, or everything would be refused from then on.
+  const ceiling = asMicros(takenMicros + random.between(1, 100) * 10 * CENT);
   const ceilingMicros = isWithdrawn ? null : ceiling;
   const { consumerId } = owner.view;
   await changeConsent(books.database, consumerId, { ceilingMicros, givenBy: 'operator' });
   books.count(`consent ${isWithdrawn ? 'withdrawn' : 'given'}`);
+  const amountMicros = asMicros(random.between(5, 60) * 2 * CENT);
   const settings = {
     thresholdMicros: asMicros(random.between(1_000_000, 10_000_000)),
-    amountMicros: asMicros(random.between(5, 60) * 2 * CENT),
-    ceilingMicros: ceiling,
+    amountMicros,
+    ceilingMicros: asMicros(Math.max(ceiling, amountMicros)),
   };
-  const set = await setAutoTopUp(books.database, owner.view, random.chance(0.2) ? null : settings);
+  const set = await setAutoTopUp(books.database, owner.view, random.chance(0.1) ? null : settings);
   books.count(`set automatic ${set}`);
 }
 
@@ -84,10 +86,10 @@ export async function direct(books: Books, owner: Owner, random: Random): Promis
 export async function end(books: Books, owner: Owner, random: Random): Promise<void> {
   const unpaid = await books.database.any(sql.type(unpaidRow)`
     select id, status, automatic, amount_micros as amount from farebox.top_ups
-    where consumer_id = ${owner.view.consumerId} and status in ('pending', 'failed', 'expired')
+    where consumer_id = ${owner.view.consumerId} and method = 'direct' and status in ('pending', 'failed', 'expired')
   `);
   for (const { id, status, automatic, amount } of unpaid) {
-    if (random.chance(status === 'pending' ? 0.4 : 0.9)) continue;
+    if (random.chance(status === 'pending' ? 0.4 : 0.8)) continue;
     const what = status === 'pending' ? (automatic ? 'automatic' : 'direct') : 'late';
     const verdict =
       status === 'pending' ? random.weighted({ paid: 6, failed: 2, expired: 2 }) : 'paid';
