@@ -74,7 +74,7 @@ async function allowOnce(books: Books, owner: Owner, call: Call, first: Refusing
 }
 
 function answerTo(canRaise: boolean, random: Random): Answer {
-  const kind = random.weighted({ once: 7, always: 1, raise: canRaise ? 3 : 0, deny: 1 });
+  const kind = random.weighted({ once: 7, always: 1, raise: canRaise ? 4 : 0, deny: 1 });
   return kind === 'raise'
     ? { kind, limitMicros: asMicros(random.between(1, 1_000_000)) }
     : { kind };

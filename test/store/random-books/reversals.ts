@@ -65,7 +65,7 @@ function happen(topUp: MadeTopUp, random: Random): readonly string[] {
     add(topUp, refund(processorId('re'), gross));
   else {
     topUp.reversals = topUp.reversals.map((each) =>
-      random.chance(0.5) ? each : changed(each, random),
+      random.chance(0.3) ? each : changed(each, random),
     );
     return answerRequests(topUp, random);
   }
@@ -85,7 +85,7 @@ function leftOf({ grossMicros, requested, reversals }: MadeTopUp): number {
 function changed(reversal: ReportedReversal, random: Random): ReportedReversal {
   switch (reversal.kind) {
     case 'dispute':
-      return { ...reversal, status: random.pick(['open', 'won', 'lost']) };
+      return { ...reversal, status: random.pick(['open', 'won', 'lost', 'lost']) };
     case 'warning':
       return { ...reversal, status: random.pick(['open', 'won']) };
     case 'refund':
