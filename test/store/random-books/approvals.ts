@@ -117,7 +117,7 @@ async function forgetAsked(books: Books): Promise<void> {
   `);
 }
 
-/** Of those that a raised limit or a top-up has answered. */
+/** Ends requests that a raised limit or a top-up has answered. */
 export async function endAnswered(books: Books, { accountId }: Owner): Promise<void> {
   const ended = await settleApprovals(books.database, { accountId });
   books.count(`end answered ${ended > 0 ? 'some' : 'none'}`);

@@ -30,7 +30,7 @@ const TURNS = 0.12;
 const JUMPS = 0.2;
 const WAVES_PER_EXAMINATION = 10;
 
-/** Those that the program itself does not keep: it has no relays, no workflows and no processor. */
+/** The program has no relays and no workflows, so some checks would fail. */
 const PARTS = LEDGER_PARTS.filter((part) => part !== 'delivery');
 const CHECKS_LEFT_OUT: readonly string[] = ['every approval has a workflow and ends on time'];
 /** A jumping clock changes the schema, and the order of times. */
