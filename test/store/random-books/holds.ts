@@ -29,7 +29,7 @@ export async function enter(books: Books, _owner: Owner, random: Random): Promis
 }
 
 function entryOf(books: Books, owner: Owner, random: Random): LedgerEntry {
-  const kind = random.weighted({ place: 4, charge: 1, capture: 3, release: 2, extend: 1 });
+  const kind = random.weighted({ place: 4, charge: 1, capture: 4, release: 2, extend: 1 });
   if (kind === 'charge') return { ...draftOf(books, owner, random), kind };
   if (kind === 'place' || owner.holds.length === 0) {
     const seconds = random.pick([60, 600, 86_400]);
@@ -42,7 +42,7 @@ function entryOf(books: Books, owner: Owner, random: Random): LedgerEntry {
     ...developer,
     amountMicros: random.chance(0.4) ? null : amountOf(random),
     isFinal: random.chance(0.5),
-    over: random.pick(OVER_MODES),
+    over: random.chance(0.4) ? 'overflow' : random.pick(OVER_MODES),
   });
 }
 

@@ -89,10 +89,10 @@ export async function end(books: Books, owner: Owner, random: Random): Promise<v
     where consumer_id = ${owner.view.consumerId} and method = 'direct' and status in ('pending', 'failed', 'expired')
   `);
   for (const { id, status, automatic, amount } of unpaid) {
-    if (random.chance(status === 'pending' ? 0.4 : 0.8)) continue;
+    if (random.chance(status === 'pending' ? 0.4 : 0.6)) continue;
     const what = status === 'pending' ? (automatic ? 'automatic' : 'direct') : 'late';
     const verdict =
-      status === 'pending' ? random.weighted({ paid: 6, failed: 2, expired: 2 }) : 'paid';
+      status === 'pending' ? random.weighted({ paid: 5, failed: 3, expired: 2 }) : 'paid';
     if (verdict === 'failed') {
       await recordPaymentIntent(books.database, id, `pi_${id}`);
       const code = random.pick(['card_declined', 'consent_required']);
