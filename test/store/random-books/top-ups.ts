@@ -43,7 +43,7 @@ export async function setAutomatic(books: Books, owner: Owner, random: Random): 
   const isWithdrawn = random.chance(0.15);
   const { takenMicros } = await readConsent(books.database, owner.view.consumerId);
   // Above what this month has taken, or everything would be refused from then on.
-  const ceiling = asMicros(takenMicros + random.between(1, 100) * 10 * CENT);
+  const ceiling = asMicros(takenMicros + random.between(1, 70) * 10 * CENT);
   const ceilingMicros = isWithdrawn ? null : ceiling;
   const { consumerId } = owner.view;
   await changeConsent(books.database, consumerId, { ceilingMicros, givenBy: 'operator' });
