@@ -100,5 +100,10 @@ export async function end(books: Books, owner: Owner, random: Random): Promise<v
     } else if (verdict === 'expired') await expire(books.database, id);
     else if ((await credit(books.database, id)) === 'credited') keep(owner, id, amount, 0);
     books.count(`end ${what} ${verdict}`);
+    if (verdict === 'paid' || !random.chance(0.5)) continue;
+    // Another takes its place in the month, and then it is paid after all.
+    await direct(books, owner, random);
+    if ((await credit(books.database, id)) === 'credited') keep(owner, id, amount, 0);
+    books.count('end late paid');
   }
 }
