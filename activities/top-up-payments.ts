@@ -184,7 +184,7 @@ async function payBySavedCard(
 
 /**
  * Since this automatic top-up was due, the owner, a dispute or a fraud warning has turned them off, the owner has
- * lowered their amount or their ceiling, or the balance is no longer low.
+ * lowered their amount or their ceiling, or something was credited and the balance is no longer low.
  */
 async function isUnwanted(
   database: Database,

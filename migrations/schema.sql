@@ -1255,9 +1255,6 @@ create table farebox.top_ups (
   -- When a request first answered 202 for a row that its workflow had not claimed. Such a row is no longer
   -- withdrawn.
   accepted_at timestamp with time zone,
-  -- Automatic top-ups: whether a refused charge or hold asked for this one, at any balance. Null: not known, from
-  -- before this column.
-  asked_by_refusal boolean,
   constraint top_ups_pkey primary key (id),
   constraint top_ups_idempotency_unique unique (ledger, consumer_id, idempotency_key),
   constraint top_ups_payment_intent_unique unique (payment_intent_id),

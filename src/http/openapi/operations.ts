@@ -323,8 +323,8 @@ export const OPERATIONS = {
     tag: 'Top-ups',
     summary: 'Turn automatic top-ups on',
     description:
-      'A charge that leaves less than `threshold` starts a top-up from the saved card. One that has to wait expires, and ' +
-      'takes no money, if the balance is at the threshold again before the card is charged. A repeated call ' +
+      'A charge that leaves less than `threshold` starts a top-up from the saved card. If something else is credited ' +
+      'before the card is charged, and the balance is at the threshold again, it expires and takes no money. A repeated call ' +
       'replaces the settings and turns automatic top-ups on again if they turned themselves off.',
   },
   turnAutoTopUpOff: {

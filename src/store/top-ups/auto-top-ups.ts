@@ -61,8 +61,6 @@ const Due = Type.Object({
   accountId: Type.String(),
   isNeeded: Type.Boolean(),
   isPending: Type.Boolean(),
-  /** Whether a refused charge that the amount covers asked. */
-  isRefused: Type.Boolean(),
   waitMs: Type.Integer(),
 });
 type Due = Static<typeof Due>;
@@ -79,6 +77,8 @@ const columns = sql.fragment`
   a.ceiling_micros as "ceilingMicros"
 `;
 
+const isLow = sql.fragment`${balanceOf('c')} < a.threshold_micros`;
+
 /** Null if the owner has turned them off, or never on. */
 export async function findAutoTopUp(
   connection: Connection,
@@ -90,15 +90,17 @@ export async function findAutoTopUp(
   `);
 }
 
-/** The same, with whether this top-up is still needed. */
+/**
+ * The same, with whether this top-up is still needed: until something is credited and the balance is no longer low. A
+ * released hold alone does not end it: the next hold would ask again.
+ */
 export async function findAutoTopUpFor(
   connection: Connection,
   { id, ledger, consumerId }: ConsumerRef & { readonly id: string },
 ): Promise<Static<typeof Current> | null> {
-  // If an earlier release wrote its row, a refused charge may have asked for it.
-  const isRefused = sql.fragment`(select coalesce(asked_by_refusal, true) from farebox.top_ups where id = ${id})`;
+  const since = sql.fragment`${id}::uuid`;
   return connection.maybeOne(sql.type(currentRow)`
-    select ${columns}, ${neededSince(sql.fragment`${id}::uuid`, isRefused)} as "isNeeded"
+    select ${columns}, (${isLow} or ${isUncreditedSince(since)}) as "isNeeded"
     from farebox.auto_top_ups a
     join farebox.consumers c on c.ledger = a.ledger and c.id = a.consumer_id
     where a.ledger = ${ledger} and a.consumer_id = ${consumerId}
@@ -221,7 +223,6 @@ export async function takeUpAutoTopUp(database: Database, notice: Notice): Promi
       amountMicros: due.amountMicros,
       consentCeilingMicros: consent.ceilingMicros,
       automaticCeilingMicros: due.ceilingMicros,
-      askedByRefusal: due.isRefused,
     });
     await postNotice(tx, 'top_up', topUp.id, { ledger: due.ledger });
     await deleteNotice(tx, notice.id);
@@ -252,15 +253,15 @@ async function findDue(
   { id, subjectId }: Pick<Notice, 'id' | 'subjectId'>,
 ): Promise<Due | null> {
   const since = sql.fragment`(select uuidv7(created_at - clock_timestamp()) from farebox.outbox where id = ${id})`;
+  // A refused charge that the amount covers asks at any balance, unless something was credited since.
   const isRefused = sql.fragment`(select is_refused from farebox.outbox where id = ${id})`;
   return tx.maybeOne(sql.type(dueRow)`
     select ${columns}, a.ledger, a.consumer_id as "consumerId", o.id as "accountId",
-      ${neededSince(since, isRefused)} as "isNeeded",
+      (${isLow} or ${isRefused} and ${isUncreditedSince(since)}) as "isNeeded",
       exists (
         select from farebox.top_ups t
         where t.ledger = a.ledger and t.consumer_id = a.consumer_id and t.automatic and t.status = 'pending'
       ) as "isPending",
-      ${isRefused} as "isRefused",
       ceil(extract(epoch from greatest(a.not_before - now(), '0')) * 1000)::int8 as "waitMs"
     from farebox.accounts o
     join farebox.auto_top_ups a on a.ledger = o.ledger and a.consumer_id = o.consumer_id
@@ -269,16 +270,11 @@ async function findDue(
   `);
 }
 
-/**
- * A refused charge that the amount covers asks at any balance, unless something was credited since. `since` is an id:
- * ids are made under the consumer's lock, unlike created_at.
- */
-function neededSince(since: Fragment, isRefused: Fragment): Fragment {
-  return sql.fragment`(
-    ${balanceOf('c')} < a.threshold_micros or ${isRefused} and not exists (
-      select from farebox.movements m
-      where m.ledger = a.ledger and m.consumer_id = a.consumer_id and m.amount_micros > 0 and m.id > ${since}
-    )
+/** `since` is an id: ids are made under the consumer's lock, unlike created_at. */
+function isUncreditedSince(since: Fragment): Fragment {
+  return sql.fragment`not exists (
+    select from farebox.movements m
+    where m.ledger = a.ledger and m.consumer_id = a.consumer_id and m.amount_micros > 0 and m.id > ${since}
   )`;
 }
 

@@ -12,8 +12,6 @@ interface InsertedTopUp extends Omit<NewTopUp, 'method'> {
   readonly consentCeilingMicros?: Micros | null;
   /** Makes it an automatic top-up: the ceiling that these have. */
   readonly automaticCeilingMicros?: Micros;
-  /** Whether a refused charge or hold asked for the automatic top-up. */
-  readonly askedByRefusal?: boolean;
 }
 
 /** One that is not pending will never have a workflow. The caller has looked for the idempotency key under a lock. */
@@ -24,7 +22,6 @@ export async function insertTopUp(
     failure,
     consentCeilingMicros = null,
     automaticCeilingMicros,
-    askedByRefusal,
     ...request
   }: InsertedTopUp,
 ): Promise<TopUp> {
@@ -33,12 +30,12 @@ export async function insertTopUp(
   const topUp = await tx.maybeOne(sql.type(topUpRow)`
     insert into farebox.top_ups
       (id, ledger, consumer_id, account_id, method, amount_micros, idempotency_key,
-        consent_ceiling_micros, automatic, automatic_ceiling_micros, asked_by_refusal, saves_card, by_link,
+        consent_ceiling_micros, automatic, automatic_ceiling_micros, saves_card, by_link,
         status, failure_code, failure_message, opened_at, completed_at)
     values (${newIdOf(request.consumerId)}, ${request.ledger}, ${request.consumerId}, ${request.accountId},
       ${request.method}, ${request.amountMicros}, ${request.idempotencyKey ?? null},
       ${consentCeilingMicros}, ${automaticCeilingMicros !== undefined}, ${automaticCeilingMicros ?? null},
-      ${askedByRefusal ?? null}, ${request.savesCard ?? false}, ${request.byLink ?? false},
+      ${request.savesCard ?? false}, ${request.byLink ?? false},
       ${status}, ${failure?.code ?? null}, ${failure?.message ?? null}, ${openedAt}, ${completedAt})
     on conflict on constraint top_ups_idempotency_unique do nothing
     returning ${topUpColumns}

@@ -156,25 +156,36 @@ describe('automatic top-ups in the database', () => {
     await auto.fire(payer);
   });
 
-  it('are needed until the balance is at the threshold again', async () => {
+  it('are needed until something is credited and the balance is at the threshold again', async () => {
     const payer = await auto.newPayer();
     const [holdId = ''] = await placeAll(database, [placing(payer, 6 * DOLLAR)]);
     await auto.takeUp(await auto.take(payer));
     const [topUp] = await auto.automatic(payer);
+    const isNeeded = async () => (await findAutoTopUpFor(database, topUp!))?.isNeeded;
     await payer.topUp(DOLLAR / 2);
-    assert.equal((await findAutoTopUpFor(database, topUp!))?.isNeeded, true);
+    assert.equal(await isNeeded(), true);
     await postEntries(database, [releasing(holdId)]);
-    assert.equal((await findAutoTopUpFor(database, topUp!))?.isNeeded, false);
+    assert.equal(await isNeeded(), false);
     await setAutoTopUp(database, payer, { ...SETTINGS, thresholdMicros: asMicros(16 * DOLLAR) });
-    assert.equal((await findAutoTopUpFor(database, topUp!))?.isNeeded, true);
+    assert.equal(await isNeeded(), true);
   });
 
-  it('that a refused charge asked for are needed at any balance, until something is credited', async () => {
+  it('are needed at any balance until something is credited, after a refused charge or a released hold', async () => {
     const payer = await auto.newPayer();
-    const topUp = await auto.fire(payer, 35 * DOLLAR);
-    assert.equal((await findAutoTopUpFor(database, topUp))?.isNeeded, true);
-    await payer.topUp(DOLLAR);
-    assert.equal((await findAutoTopUpFor(database, topUp))?.isNeeded, false);
+    const refused = await auto.fire(payer, 35 * DOLLAR);
+    const holder = await auto.newPayer();
+    const [holdId = ''] = await placeAll(database, [placing(holder, 6 * DOLLAR)]);
+    await auto.takeUp(await auto.take(holder));
+    const [held] = await auto.automatic(holder);
+    await postEntries(database, [releasing(holdId)]);
+    for (const [owner, topUp] of [
+      [payer, refused],
+      [holder, held!],
+    ] as const) {
+      assert.equal((await findAutoTopUpFor(database, topUp))?.isNeeded, true);
+      await owner.topUp(DOLLAR);
+      assert.equal((await findAutoTopUpFor(database, topUp))?.isNeeded, false);
+    }
   });
 
   it('run one at a time, and are requested again after the end', async () => {
