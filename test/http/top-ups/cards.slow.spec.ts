@@ -256,8 +256,8 @@ describe('saved cards', () => {
     await until(async () => (await balance()) === 25);
     const done = bodyOf(await get(path), 200, TopUpRecord);
     assert.deepEqual([done.status, done.sessionUrl], ['completed', undefined]);
-    assert.match(await (await fetch(page)).text(), /\$20\.00 was added/);
-    assert.match(await (await submit(page, {})).text(), /\$20\.00 was added/);
+    assert.match(await (await fetch(page)).text(), /The top-up of \$20\.00 was paid/);
+    assert.match(await (await submit(page, {})).text(), /The top-up of \$20\.00 was paid/);
     const unknown = page.replace(asked.topUpId, 'tu_01a1fd6455e57aa3b31e95f51a');
     for (const url of [unknown, `${stack.api.url}/top-up/confirm`]) {
       assert.equal((await fetch(url)).status, 404);
