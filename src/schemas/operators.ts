@@ -127,7 +127,8 @@ export const OperatorTopUpsReply = Closed({
         examples: [true],
       }),
       refundableAmount: Dollars(
-        'Dollars that a refund without an amount would send to the card now: what is unspent, in whole cents.',
+        'Dollars that a refund without an amount would take from the balance now: what is unspent, in whole cents, without ' +
+          'tax. If a fraud warning is open and the account owes money, it may be less.',
         2.5,
       ),
       status: Word(TOP_UP_STATUSES, 'The state of the top-up.'),

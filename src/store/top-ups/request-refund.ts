@@ -169,7 +169,8 @@ async function findRequested(
 
 /**
  * How much of each top-up a refund could return now, in whole cents; of one with nothing unspent, nothing is returned.
- * An open fraud warning of it counts as dismissed: what it holds would first repay the consumer's other debts.
+ * An open fraud warning of it counts as dismissed: what it holds would first repay the consumer's other debts. These
+ * may take more of this top-up than is counted here; then the refund is refused, with how much is left.
  */
 export async function listRefundable(
   connection: Connection,

@@ -12,7 +12,6 @@ import { CHECKOUT_MICROS_MIN } from '../../../domain/checkout.ts';
 import { isCredited } from '../../../domain/top-up.ts';
 import { findHolder } from '../../../store/accounts/test-accounts.ts';
 import { findReturnUrl } from '../../../store/accounts/return-urls.ts';
-import { getCounters } from '../../../store/balance/consumers.ts';
 import {
   findTopUp,
   findTopUpOf,
@@ -159,10 +158,7 @@ async function showResult(
   const topUp = topUpId && link && (await findTopUpOf(api.database, link.consumerId, topUpId));
   const back = link && (await returnTo(api, link, decoded(encoded.join('~'))));
   // A checkout that was left may have been paid: in another tab, or before somebody went back to it.
-  if (topUp && isCredited(topUp.status)) {
-    const { debtMicros } = await getCounters(api.database, topUp);
-    return respondPage(ctx, 200, credited(topUp, debtMicros > 0, back));
-  }
+  if (topUp && isCredited(topUp.status)) return respondPage(ctx, 200, credited(topUp, back));
   if (result === 'paid') {
     return respondPage(ctx, 200, paid(topUp || undefined, back, ctx.query['looks']));
   }
@@ -323,19 +319,15 @@ function paid(topUp: TopUp | undefined, back: URL | undefined, looks: unknown): 
   return canceled(undefined, back);
 }
 
-/** A debt is repaid first, so with one left nothing can be spent. How much it is, is not shown. */
-function credited({ amountMicros }: TopUp, isOwing: boolean, back: URL | undefined): HtmlPage {
-  const title = isOwing ? 'Payment received' : 'You can continue';
-  const next = back
-    ? 'Go back and run the tool again.'
-    : 'Run the tool again. You can close this page.';
+/** Whether the account owes anything is not shown, so not whether the payment covers the call that was refused. */
+function credited({ amountMicros }: TopUp, back: URL | undefined): HtmlPage {
+  const next = back ? 'Go back and run the tool again.' : 'Run the tool again.';
   return {
-    title,
+    title: 'Payment received',
     isCard: true,
     body:
-      `${BRAND}<h1>${title}</h1><p role="status">The top-up of ${formatDollars(amountMicros)} was paid. ` +
-      `${isOwing ? 'If the tool still refuses, sign in: earlier payments may have to be repaid first.' : next}</p>` +
-      (isOwing ? '<p><a class="button main" href="/console/balance">Sign in</a></p>' : '') +
+      `${BRAND}<h1>Payment received</h1><p role="status">The top-up of ${formatDollars(amountMicros)} was paid. ${next} ` +
+      'If it still refuses, <a href="/console/balance">sign in</a> and look at the balance.</p>' +
       backLink(back),
   };
 }
