@@ -39,6 +39,8 @@ export declare class FareboxError extends Error {
   readonly requestId: string | undefined;
   /** The charge that the error refers to. */
   readonly chargeId: string | undefined;
+  /** Of a paid call whose capture may have been made: its hold. `holds.get(holdId)` tells what was captured. */
+  readonly holdId: string | undefined;
   /** With `insufficient_balance`: the consumer's balance, in dollars. */
   readonly balance: number | undefined;
   /**

@@ -196,7 +196,8 @@ class Payment {
       if (status === 'released' && captured === 0) throw freed(error);
       // A retry with the same key gives the charge or the refusal.
       return this.#farebox.holds.capture(request).catch((last) => {
-        throw last.code === 'hold_closed' ? freed(error) : unlessDecided(last);
+        if (last.code === 'hold_closed') throw freed(error);
+        throw Object.assign(unlessDecided(last), { holdId });
       });
     }
   }
