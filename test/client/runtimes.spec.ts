@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { build } from 'esbuild';
-import { Miniflare, type MiniflareOptions } from 'miniflare';
+import { Miniflare } from 'miniflare';
 import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { read } from '../support/http.ts';
@@ -44,7 +44,7 @@ describe('client: in other runtimes', () => {
     conditions: string[],
     entry = join(import.meta.dirname, 'worker.ts'),
     compatibility = { date: '2026-07-01', flags: ['nodejs_compat'] },
-    options: Pick<MiniflareOptions, 'handleRuntimeStdio'> = {},
+    options: { handleRuntimeStdio?: (...streams: [Readable, Readable]) => void } = {},
   ): Promise<Miniflare> {
     const { outputFiles } = await build({
       entryPoints: [entry],
