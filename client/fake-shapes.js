@@ -120,7 +120,7 @@ export function checkShape(route, body, query) {
 function checkMembers(rules, members, isClosed = false) {
   for (const [name, value] of members) {
     if (Object.hasOwn(rules, name)) rules[name](name, value);
-    else if (isClosed) malformed(name, 'is not a known field');
+    else if (isClosed) malformed(name, 'is not a field of this body');
   }
 }
 
