@@ -39,7 +39,7 @@ export declare class FareboxError extends Error {
   readonly requestId: string | undefined;
   /** The charge that the error refers to. */
   readonly chargeId: string | undefined;
-  /** Of a paid call whose capture may have been made: its hold. `holds.get(holdId)` tells what was captured. */
+  /** The hold of a paid call with the `outcome` `unknown`; `farebox.holds.get(holdId)` has what was captured. */
   readonly holdId: string | undefined;
   /** With `insufficient_balance`: the consumer's balance, in dollars. */
   readonly balance: number | undefined;

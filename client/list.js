@@ -1,3 +1,4 @@
+/** Lists of the API, and the objects that they have. */
 import { membersOf } from './settings.js';
 
 /** A list of the API, item by item across all pages, or page by page. */
