@@ -1,14 +1,15 @@
 /** Approvals: asks the owner of an account about a refused call, waits for the answer, and decides as the owner. */
-import { hasId, prepare } from './calls.js';
+import { checkCallOptions, hasId, LIMITS, prepare } from './calls.js';
 import { createError } from './errors.js';
 import { idInPath, listAt } from './list.js';
 import { amountToSend } from './money.js';
 import { pause } from './retry.js';
-import { checkInteger, checkMembers, TIMER_MS_MAX } from './settings.js';
+import { checkInteger, checkMembers, membersOf, TIMER_MS_MAX } from './settings.js';
 
 const ASK = { noun: 'approval', done: 'done' };
 const DECISION = { noun: 'decision', done: 'done' };
 const ASKABLE = new Set(['approval_required', 'spend_limit_reached', 'insufficient_balance']);
+const QUESTION = ['apiKey', 'developerId', 'tool', 'amount', 'reason', 'expiresIn'];
 const WAIT_MS = 300_000;
 /** The wait of one request; the service accepts up to 55. */
 const WAIT_SECONDS = 30;
@@ -30,8 +31,9 @@ export class Approvals {
   }
 
   /** The same question returns the same approval, so it may be sent again. */
-  async ask({ amount, ...request }, options) {
-    const body = { ...request, amount: prepare(ASK, () => amountToSend(amount)) };
+  async ask(request, options) {
+    const body = membersOf(request, QUESTION);
+    body.amount = prepare(ASK, () => amountToSend(body.amount));
     const asked = { method: 'POST', path: '/v1/approvals', body };
     return (await this.#calls.write(asked, ASK, options)).json;
   }
@@ -41,12 +43,21 @@ export class Approvals {
   }
 
   list(filter, options) {
-    return listAt(this.#calls, '/v1/approvals', 'approvals', filter, options);
+    return listAt(
+      this.#calls,
+      '/v1/approvals',
+      'approvals',
+      filter,
+      ['status', 'budgetId'],
+      options,
+    );
   }
 
-  async decide(id, { limit, amount, idempotencyKey, ...request }, options) {
+  async decide(id, request, options) {
+    const known = ['decision', 'limit', 'amount', 'idempotencyKey'];
+    const { limit, amount, idempotencyKey, ...others } = membersOf(request, known);
     const body = prepare(DECISION, () => ({
-      ...request,
+      ...others,
       limit: amountToSend(limit, 'limit'),
       amount: amountToSend(amount),
     }));
@@ -54,12 +65,14 @@ export class Approvals {
     // Without a key of its own, a decision has that of its approval: sent again, also by another call of
     // this, it pays once.
     const asked = { method: 'POST', path, body, idempotencyKey };
-    const own = request.decision === 'top_up' ? this.#calls.toPay(options) : options;
+    const own = body.decision === 'top_up' ? this.#calls.toPay(options) : options;
     return (await this.#calls.write(asked, DECISION, own)).json;
   }
 
   /** Until it is decided or the time is over. An outage of the service meanwhile only costs time. */
-  async wait(id, { timeoutMs = WAIT_MS, ...others } = {}) {
+  async wait(id, options = {}) {
+    checkCallOptions(options);
+    const { timeoutMs = WAIT_MS, signal } = options;
     checkInteger('timeoutMs', timeoutMs, 1);
     const deadline = performance.now() + timeoutMs;
     for (;;) {
@@ -68,16 +81,16 @@ export class Approvals {
       const requestMs = Math.min(TIMER_MS_MAX, wait * 1_000 + this.#calls.timeoutMs);
       // A service that is silent may not take longer than one that answers.
       const totalMs = Math.max(0, leftMs) + this.#calls.timeoutMs;
-      const options = { ...others, timeoutMs: requestMs, totalMs };
+      const limits = { timeoutMs: requestMs, signal, [LIMITS]: { totalMs } };
       try {
         const path = `/v1/approvals/${idInPath(id)}`;
-        const approval = await this.#calls.get(path, { wait }, options, hasId);
+        const approval = await this.#calls.get(path, { wait }, limits, hasId);
         if (approval.status !== 'pending' || leftMs <= 0) return approval;
       } catch (error) {
         const mayRecover = error.code === 'service_unavailable' || error.code === 'rate_limited';
         if (!mayRecover || performance.now() >= deadline) throw error;
         const mostMs = deadline - performance.now();
-        await pause(Math.max(PAUSE_MS, Math.min(error.retryAfterMs ?? 0, mostMs)), others.signal);
+        await pause(Math.max(PAUSE_MS, Math.min(error.retryAfterMs ?? 0, mostMs)), signal);
       }
     }
   }

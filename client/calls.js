@@ -15,6 +15,9 @@ const PAY_MS = 65_000;
 const PAY_PAUSE_MS = 5_000;
 /** The settings that every client has. */
 export const CONNECTION = ['baseUrl', 'timeoutMs', 'maxRetries', 'fetch'];
+/** What the client itself adds to the options of a call: `totalMs` and `pauseMsMax` of retry.js. */
+export const LIMITS = Symbol('limits');
+const OPTIONS = ['timeoutMs', 'signal'];
 const JSON_TYPE = { 'Content-Type': 'application/json' };
 const LAST_ARGUMENT =
   "a call's options, which are its last argument: an idempotencyKey belongs in the argument before it";
@@ -55,16 +58,18 @@ export class Calls {
   }
 
   /** Calls `attempt(limits)` of retry.js repeatedly, for as long as the call may take. */
-  retry(attempt, { totalMs, pauseMsMax, ...options } = {}) {
-    settings.checkMembers(LAST_ARGUMENT, options, ['timeoutMs', 'signal']);
-    const { timeoutMs = this.timeoutMs, signal } = options;
+  retry(attempt, options = {}) {
+    checkCallOptions(options);
+    const { timeoutMs = this.timeoutMs, signal, [LIMITS]: limits } = options;
     settings.checkInteger('timeoutMs', timeoutMs, 1);
-    return retry(attempt, { timeoutMs, maxRetries: this.#maxRetries, signal, totalMs, pauseMsMax });
+    return retry(attempt, { timeoutMs, maxRetries: this.#maxRetries, signal, ...limits });
   }
 
   /** The options of a call that waits for a payment. */
-  toPay({ timeoutMs = this.#payMs, ...options } = {}) {
-    return { ...options, timeoutMs, pauseMsMax: PAY_PAUSE_MS };
+  toPay(options = {}) {
+    checkCallOptions(options);
+    const { timeoutMs = this.#payMs, signal } = options;
+    return { timeoutMs, signal, [LIMITS]: { pauseMsMax: PAY_PAUSE_MS } };
   }
 
   /** `isAnswer(json)`, if given, says whether a success is Farebox's: one in any other shape is somebody else's. */
@@ -120,6 +125,10 @@ export class Calls {
     if (answer.json) return answer;
     throw failed(answer, isUnknown, deed, idempotencyKey);
   }
+}
+
+export function checkCallOptions(options) {
+  settings.checkOptions(LAST_ARGUMENT, options, OPTIONS);
 }
 
 /** The error of a call that did nothing, or whose outcome is unknown. */

@@ -7,7 +7,15 @@ import { amountToSend } from './money.js';
 import { checkMembers } from './settings.js';
 import { failureOf } from './transport.js';
 
-const MEMBERS = ['apiKey', 'tool', 'amount', 'metadata', 'idempotencyKey', 'onUnavailable', 'ask'];
+export const CHARGED = [
+  'apiKey',
+  'tool',
+  'amount',
+  'metadata',
+  'idempotencyKey',
+  'onUnavailable',
+  'ask',
+];
 const JSON_TYPE = { 'Content-Type': 'application/json' };
 
 /**
@@ -15,7 +23,7 @@ const JSON_TYPE = { 'Content-Type': 'application/json' };
  * to which they belong.
  */
 export function prepareCharge(request, idempotencyKey) {
-  checkMembers('a charge', request, MEMBERS);
+  checkMembers('a charge', request, CHARGED);
   const { apiKey, tool, metadata } = request;
   const amount = amountToSend(request.amount);
   const member = JSON.stringify({ apiKey, tool, amount, metadata, idempotencyKey });

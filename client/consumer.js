@@ -17,9 +17,12 @@ export class FareboxConsumer {
     settings.checkMembers('new FareboxConsumer()', options, [...CONNECTION, 'consumerKey']);
     const env = globalThis.process?.env ?? {};
     const key = settings.checkConsumerKey(options.consumerKey ?? env.FAREBOX_CONSUMER_KEY);
-    this.#calls = new Calls(key, { ...options, baseUrl: options.baseUrl ?? env.FAREBOX_URL });
-    this.charges = new Records(this.#calls, '/v1/usage', 'charges');
-    this.holds = new Records(this.#calls, '/v1/holds', 'holds');
+    this.#calls = new Calls(key, {
+      ...settings.membersOf(options, CONNECTION),
+      baseUrl: options.baseUrl ?? env.FAREBOX_URL,
+    });
+    this.charges = new Records(this.#calls, '/v1/usage', 'charges', ['tool', 'from', 'to']);
+    this.holds = new Records(this.#calls, '/v1/holds', 'holds', ['status']);
     this.topUps = new TopUps(this.#calls);
     this.budgets = new Budgets(this.#calls);
     this.approvals = new Approvals(this.#calls);
@@ -33,8 +36,9 @@ export class FareboxConsumer {
     return this.#calls.get('/v1/balance', {}, options, hasBalance);
   }
 
-  usageByDay(filter, options) {
-    return this.#calls.get('/v1/usage/daily', filter, options);
+  usageByDay(filter = {}, options) {
+    const query = settings.membersOf(filter, ['from']);
+    return this.#calls.get('/v1/usage/daily', query, options);
   }
 
   statement(month, options) {
@@ -71,12 +75,12 @@ class TopUps extends Records {
   #calls;
 
   constructor(calls) {
-    super(calls, '/v1/top-up', 'topUps');
+    super(calls, '/v1/top-up', 'topUps', []);
     this.#calls = calls;
   }
 
-  async quote({ amount, ...request }, options) {
-    const query = { ...request, amount: amountToSend(amount) };
+  async quote(request, options) {
+    const query = { ...request, amount: amountToSend(request.amount) };
     return this.#calls.get('/v1/top-up/quote', query, options);
   }
 }

@@ -39,6 +39,8 @@ export declare class FareboxError extends Error {
   readonly requestId: string | undefined;
   /** The charge that the error refers to. */
   readonly chargeId: string | undefined;
+  /** The hold of a paid call with the `outcome` `unknown`; `farebox.holds.get(holdId)` has what was captured. */
+  readonly holdId: string | undefined;
   /** With `insufficient_balance`: the consumer's balance, in dollars. */
   readonly balance: number | undefined;
   /**

@@ -94,12 +94,19 @@ const CLOSED = {
   'POST /v1/keys/:id/revoke': { releaseHolds: isFlag },
   'POST /v1/approvals': question,
 };
+const page = later('limit', 'cursor');
+/** The parameters of lists and earnings. */
 const QUERIES = {
-  'GET /v1/charges': { consumerId: idOf('cns') },
-  'GET /v1/holds': { status: oneOf('open', 'captured', 'released', 'expired') },
-  'GET /v1/tools': { archived: oneOf('true', 'false') },
-  'GET /v1/budgets': { parentId: idOf('bdg') },
+  'GET /v1/charges': { ...page, ...later('tool', 'from', 'to'), consumerId: idOf('cns') },
+  'GET /v1/usage': { ...page, ...later('tool', 'from', 'to') },
+  'GET /v1/earnings': later('tool', 'from', 'to', 'interval'),
+  'GET /v1/holds': { ...page, status: oneOf('open', 'captured', 'released', 'expired') },
+  'GET /v1/tools': { ...page, ...later('name'), archived: oneOf('true', 'false') },
+  'GET /v1/budgets': { ...page, parentId: idOf('bdg') },
+  'GET /v1/budgets/:id/usage': { ...page, ...later('by', 'from', 'to') },
+  'GET /v1/budgets/:id/keys': page,
   'GET /v1/approvals': {
+    ...page,
     status: oneOf('pending', 'approved', 'denied', 'expired'),
     budgetId: idOf('bdg'),
   },
@@ -107,7 +114,7 @@ const QUERIES = {
 
 export function checkShape(route, body, query) {
   checkMembers(OPEN[route] ?? CLOSED[route] ?? {}, Object.entries(body), route in CLOSED);
-  checkMembers(QUERIES[route] ?? {}, query);
+  checkMembers(QUERIES[route] ?? {}, query, route in QUERIES);
 }
 
 function checkMembers(rules, members, isClosed = false) {

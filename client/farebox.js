@@ -14,7 +14,7 @@ import {
   hasResults,
   prepare,
 } from './calls.js';
-import { postCharge, postCharges, prepareCharge } from './charge-requests.js';
+import { CHARGED, postCharge, postCharges, prepareCharge } from './charge-requests.js';
 import { Coalescer } from './coalescer.js';
 import { Developer, LowBalance } from './developer-settings.js';
 import { createError } from './errors.js';
@@ -38,6 +38,19 @@ const SETTINGS = [
   'receiptKeys',
 ];
 const LEASE = ['apiKey', 'tools', 'amount', 'expiresIn', 'onSettled', 'journal'];
+const REFUNDED = ['chargeId', 'amount', 'idempotencyKey'];
+const BATCHED = [
+  'op',
+  'apiKey',
+  'tool',
+  'holdId',
+  'amount',
+  'expiresIn',
+  'final',
+  'over',
+  'metadata',
+  'idempotencyKey',
+];
 const CHARGE_ID = /^chg_[0-9a-f]+$/;
 const CHARGE = { noun: 'charge', done: 'charged' };
 const REFUND = { noun: 'refund', done: 'refunded', isDone: hasId };
@@ -52,7 +65,10 @@ export class Farebox {
     settings.checkMembers('new Farebox()', options, SETTINGS);
     const env = globalThis.process?.env ?? {};
     const key = settings.checkSecretKey(options.secretKey ?? env.FAREBOX_SECRET_KEY);
-    this.#calls = new Calls(key, { ...options, baseUrl: options.baseUrl ?? env.FAREBOX_URL });
+    this.#calls = new Calls(key, {
+      ...settings.membersOf(options, CONNECTION),
+      baseUrl: options.baseUrl ?? env.FAREBOX_URL,
+    });
     this.onUnavailable = settings.checkOnUnavailable(options.onUnavailable ?? 'fail');
     this.onError = settings.checkOnError(options.onError ?? warnOfCall);
     if (settings.checkCoalesce(options.coalesce ?? CAN_SHARE_REQUESTS)) {
@@ -63,11 +79,16 @@ export class Farebox {
       async () =>
         keys ?? (await this.#calls.get('/v1/receipts/keys', {}, undefined, hasReceiptKeys)).keys,
     );
-    this.charges = new Records(this.#calls, '/v1/charges', 'charges');
+    this.charges = new Records(this.#calls, '/v1/charges', 'charges', [
+      'tool',
+      'consumerId',
+      'from',
+      'to',
+    ]);
     // These top-ups belong to consumers, so a developer cannot read one by its id.
     this.topUps = {
       list: (filter, listOptions) =>
-        listAt(this.#calls, '/v1/top-ups', 'topUps', filter, listOptions),
+        listAt(this.#calls, '/v1/top-ups', 'topUps', filter, [], listOptions),
     };
     this.developer = new Developer(this.#calls);
     this.lowBalance = new LowBalance(this.#calls);
@@ -118,12 +139,14 @@ export class Farebox {
     }
   }
 
-  async refund({ chargeId, idempotencyKey = crypto.randomUUID(), ...request }, options) {
+  async refund(request, options) {
+    const members = settings.membersOf(request, REFUNDED);
+    const { chargeId, idempotencyKey = crypto.randomUUID(), ...others } = members;
     const body = prepare(REFUND, () => {
       if (typeof chargeId !== 'string' || !CHARGE_ID.test(chargeId)) {
         throw createError('not_found', 'There is no such charge.', { param: 'chargeId' });
       }
-      return { ...request, amount: amountToSend(request.amount) };
+      return { ...others, amount: amountToSend(others.amount) };
     });
     const path = `/v1/charges/${chargeId}/refund`;
     const asked = { method: 'POST', path, body, idempotencyKey };
@@ -131,16 +154,17 @@ export class Farebox {
     return { ...json, replayed };
   }
 
-  earnings(filter, options) {
-    return this.#calls.get('/v1/earnings', filter, options);
+  earnings(filter = {}, options) {
+    const query = settings.membersOf(filter, ['tool', 'from', 'to', 'interval']);
+    return this.#calls.get('/v1/earnings', query, options);
   }
 
   statement(month, options) {
     return this.#calls.get(`/v1/statements/${idInPath(month)}`, {}, options);
   }
 
-  refusals(filter, options) {
-    return this.#calls.get('/v1/refusals', filter, options);
+  refusals(filter = {}, options) {
+    return this.#calls.get('/v1/refusals', settings.membersOf(filter, ['hours']), options);
   }
 
   publicReceipt(receipt, options) {
@@ -154,7 +178,7 @@ export class Farebox {
       throw new TypeError(`Farebox: ${message}`);
     }
     settings.checkMembers('a lease', options, LEASE);
-    return openLease(this.leases, options);
+    return openLease(this.leases, settings.membersOf(options, LEASE));
   }
 
   withPrices(prices) {
@@ -172,7 +196,8 @@ export class Farebox {
 }
 
 /** A member of a batch, with a key of its own, so that the batch can be sent again. */
-function toSend({ amount, ...member }, n) {
+function toSend(given, n) {
+  const { amount, ...member } = settings.membersOf(given, BATCHED);
   const { op = 'charge', idempotencyKey = crypto.randomUUID() } = member;
   if (op === 'release') return { ...member, op };
   checkIdempotencyKey(idempotencyKey, `charges.${n}.idempotencyKey`);
@@ -216,6 +241,6 @@ class PricedFarebox {
         param: 'tool',
       });
     }
-    return this.#farebox.charge({ ...request, amount }, options);
+    return this.#farebox.charge({ ...settings.membersOf(request, CHARGED), amount }, options);
   }
 }

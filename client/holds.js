@@ -3,10 +3,13 @@ import { hasId, prepare } from './calls.js';
 import { isCharge } from './charge-requests.js';
 import { idInPath, listAt } from './list.js';
 import { amountToSend } from './money.js';
-import { checkMembers } from './settings.js';
+import { checkMembers, membersOf } from './settings.js';
 
 const HOLD = { noun: 'hold', done: 'held', isDone: hasId };
 const CAPTURE = { noun: 'charge', done: 'charged', isDone: isCharge };
+const PLACED = ['apiKey', 'tool', 'amount', 'expiresIn', 'metadata', 'idempotencyKey'];
+const CAPTURED = ['holdId', 'amount', 'final', 'over', 'metadata', 'idempotencyKey'];
+const EXTENDED = ['holdId', 'expiresIn', 'idempotencyKey'];
 const CHANGE = { noun: 'change', done: 'done', isDone: hasId };
 
 export class Holds {
@@ -16,16 +19,19 @@ export class Holds {
     this.#calls = calls;
   }
 
-  async place({ idempotencyKey = crypto.randomUUID(), ...request }, options) {
+  async place(request, options) {
+    const { idempotencyKey = crypto.randomUUID(), ...hold } = membersOf(request, PLACED);
     const body = prepare(HOLD, () => {
-      this.#calls.checkApiKey(request.apiKey);
-      return { ...request, amount: amountToSend(request.amount) };
+      this.#calls.checkApiKey(hold.apiKey);
+      return { ...hold, amount: amountToSend(hold.amount) };
     });
     return this.#write('/v1/holds', body, idempotencyKey, HOLD, options);
   }
 
-  async capture({ holdId, idempotencyKey = crypto.randomUUID(), ...request }, options) {
-    const body = { ...request, amount: amountToSend(request.amount) };
+  async capture(request, options) {
+    const members = membersOf(request, CAPTURED);
+    const { holdId, idempotencyKey = crypto.randomUUID(), ...body } = members;
+    body.amount = amountToSend(body.amount);
     const path = `/v1/holds/${idInPath(holdId)}/capture`;
     return this.#write(path, body, idempotencyKey, CAPTURE, options);
   }
@@ -37,13 +43,15 @@ export class Holds {
     return this.#write(path, {}, idempotencyKey, CHANGE, options);
   }
 
-  async extend({ holdId, idempotencyKey = crypto.randomUUID(), ...body }, options) {
+  async extend(request, options) {
+    const members = membersOf(request, EXTENDED);
+    const { holdId, idempotencyKey = crypto.randomUUID(), ...body } = members;
     const path = `/v1/holds/${idInPath(holdId)}/extend`;
     return this.#write(path, body, idempotencyKey, CHANGE, options);
   }
 
   list(filter, options) {
-    return listAt(this.#calls, '/v1/holds', 'holds', filter, options);
+    return listAt(this.#calls, '/v1/holds', 'holds', filter, ['status'], options);
   }
 
   get(id, options) {

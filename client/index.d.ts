@@ -83,8 +83,8 @@ export interface FareboxOptions<Mode extends OnUnavailable = 'fail'> extends Con
    * Called with what a caller of a paid tool or route is not told or cannot act upon: your own mistake, such as
    * a wrong secret key, a `price` or `settle` that returns no amount, a charge or refund whose `outcome` is
    * `unknown`, a refund that failed after a charge (with `chargeId`), and why a call ran unpaid. Default: a
-   * `FareboxWarning` of the process (`process.on('warning')`), or of the console where there is none, at most
-   * once a minute for each code. If it throws or rejects, there is a warning, and the call continues.
+   * `FareboxWarning` of the process (`process.on('warning')`), or of the console in edge runtimes, at most
+   * once a minute for each code, tool and outcome. If it throws or rejects, there is a warning, and the call continues.
    */
   onError?: OnError | undefined;
   /**

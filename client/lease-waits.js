@@ -1,5 +1,5 @@
 /** How long a lease waits: between attempts, and for work that may take longer than its caller wants to wait. */
-import { checkInteger, checkMembers } from './settings.js';
+import { checkInteger, checkOptions } from './settings.js';
 
 /** How long to wait for settlements. Less than the time that service managers grant a process to end. */
 export const WAIT_MS = 8_000;
@@ -8,9 +8,9 @@ export const RETRY_MS = 500;
 const RETRY_AFTER_MS_MAX = 60_000;
 
 /** How long the caller of `settle()` or `close()` wants to wait. */
-export function givenMs(options = {}) {
-  checkMembers("settle() or close()'s options", options, ['timeoutMs']);
-  return checkInteger('timeoutMs', options.timeoutMs ?? WAIT_MS, 0);
+export function givenMs(options) {
+  checkOptions("settle() or close()'s options", options, ['timeoutMs']);
+  return checkInteger('timeoutMs', options?.timeoutMs ?? WAIT_MS, 0);
 }
 
 /** Until the attempt after a failed one: as long as the service says, at most `mostMs`. */

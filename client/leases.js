@@ -2,10 +2,14 @@
 import { hasId, hasResults, prepare } from './calls.js';
 import { idInPath, listAt } from './list.js';
 import { amountToSend } from './money.js';
-import { checkMembers } from './settings.js';
+import { checkMembers, membersOf } from './settings.js';
 
 const LEASE = { noun: 'lease', done: 'held', isDone: isLease };
 const RENEWAL = { noun: 'change', done: 'done', isDone: isLease };
+const TAKEN = ['apiKey', 'tools', 'amount', 'expiresIn', 'idempotencyKey'];
+const RENEWED = ['leaseId', 'fence', 'expiresIn', 'idempotencyKey'];
+const SETTLED = ['leaseId', 'entries', 'fence', 'final'];
+const ENTRY = ['sequence', 'tool', 'amount', 'metadata'];
 const RELEASE = { noun: 'change', done: 'done', isDone: hasId };
 
 export class Leases {
@@ -15,32 +19,36 @@ export class Leases {
     this.#calls = calls;
   }
 
-  async take({ idempotencyKey = crypto.randomUUID(), ...request }, options) {
+  async take(request, options) {
+    const { idempotencyKey = crypto.randomUUID(), ...lease } = membersOf(request, TAKEN);
     const body = prepare(LEASE, () => {
-      this.#calls.checkApiKey(request.apiKey);
-      const tools = request.tools.map((tool, n) =>
+      this.#calls.checkApiKey(lease.apiKey);
+      const tools = lease.tools.map((tool, n) =>
         typeof tool === 'string'
           ? tool
-          : { ...tool, price: amountToSend(tool.price, `tools.${n}.price`) },
+          : { ...membersOf(tool, ['name']), price: amountToSend(tool.price, `tools.${n}.price`) },
       );
-      return { ...request, tools, amount: amountToSend(request.amount) };
+      return { ...lease, tools, amount: amountToSend(lease.amount) };
     });
     return this.#write('/v1/leases', body, LEASE, options, idempotencyKey);
   }
 
   /** Needs no idempotency key: the number of an entry names its charge. */
-  async settle({ leaseId, entries, ...request }, options) {
+  async settle(request, options) {
+    const { leaseId, entries, ...others } = membersOf(request, SETTLED);
     const path = `/v1/leases/${idInPath(leaseId)}/settle`;
     const amounts = entries.map((entry, n) => ({
-      ...entry,
+      ...membersOf(entry, ENTRY),
       amount: amountToSend(entry.amount, `entries.${n}.amount`),
     }));
     const isDone = hasResults(entries.length, isResult);
     const deed = { noun: 'settlement', done: 'charged', isDone };
-    return this.#write(path, { ...request, entries: amounts }, deed, options);
+    return this.#write(path, { ...others, entries: amounts }, deed, options);
   }
 
-  async renew({ leaseId, idempotencyKey = crypto.randomUUID(), ...body }, options) {
+  async renew(request, options) {
+    const members = membersOf(request, RENEWED);
+    const { leaseId, idempotencyKey = crypto.randomUUID(), ...body } = members;
     const path = `/v1/leases/${idInPath(leaseId)}/renew`;
     return this.#write(path, body, RENEWAL, options, idempotencyKey);
   }
@@ -52,7 +60,7 @@ export class Leases {
   }
 
   list(filter, options) {
-    return listAt(this.#calls, '/v1/leases', 'leases', filter, options);
+    return listAt(this.#calls, '/v1/leases', 'leases', filter, [], options);
   }
 
   get(id, options) {

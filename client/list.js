@@ -1,3 +1,6 @@
+/** Lists of the API, and the objects that they have. */
+import { membersOf } from './settings.js';
+
 /** A list of the API, item by item across all pages, or page by page. */
 export class List {
   #load;
@@ -24,29 +27,35 @@ export class List {
   }
 }
 
-/** The list at a path, with the caller's filters, page size and options. */
-export function listAt(calls, path, name, filter = {}, options) {
+/**
+ * The list at a path, with the caller's filters, page size and options. `known`: the names of the list's filters. A
+ * filter that is changed later does not change the list.
+ */
+export function listAt(calls, path, name, filter = {}, known, options) {
+  const query = membersOf(filter, [...known, 'limit', 'cursor']);
   const isPage = ({ [name]: items, hasMore, nextCursor }) =>
     Array.isArray(items) && (!hasMore || typeof nextCursor === 'string');
-  return new List(name, (cursor = filter.cursor) =>
-    calls.get(path, { ...filter, cursor }, options, isPage),
+  return new List(name, (cursor = query.cursor) =>
+    calls.get(path, { ...query, cursor }, options, isPage),
   );
 }
 
-/** Objects of the API that can be listed and read by id. */
+/** Objects of the API that can be listed and read by id. `filters`: the names of the list's filters. */
 export class Records {
   #calls;
   #path;
   #name;
+  #filters;
 
-  constructor(calls, path, name) {
+  constructor(calls, path, name, filters) {
     this.#calls = calls;
     this.#path = path;
     this.#name = name;
+    this.#filters = filters;
   }
 
   list(filter, options) {
-    return listAt(this.#calls, this.#path, this.#name, filter, options);
+    return listAt(this.#calls, this.#path, this.#name, filter, this.#filters, options);
   }
 
   get(id, options) {

@@ -9,6 +9,8 @@ const DECIMAL = /^(\d{1,40})(?:\.(\d{1,40}))?(?:e([+-]\d{1,3}))?$/;
 /** Without exponents: what the service accepts. */
 const SENDABLE = /^\d{1,16}(?:\.\d{1,6})?$/;
 const MICROS_PER_DOLLAR = 1_000_000n;
+/** What a developer's function returned may be a whole result. */
+const SHOWN_CHARS_MAX = 100;
 const IN_TEXTS = new Intl.NumberFormat('en-US', {
   style: 'currency',
   currency: 'USD',
@@ -90,7 +92,7 @@ export function amountToSend(amount, param = 'amount') {
       throw createError('invalid_amount', error.message, { param }, error);
     }
   }
-  const message = `${param} is ${String(amount)}. It must be a number of dollars, a decimal string or usd().`;
+  const message = `${param} is ${shown(amount)}. It must be a number of dollars, a decimal string or usd().`;
   throw createError('invalid_amount', message, { param });
 }
 
@@ -107,12 +109,18 @@ export function exactMicrosOf(dollars) {
   return isExact ? micros : Number.NaN;
 }
 
+/** The beginning of a value, for a message. */
+function shown(value) {
+  const text = String(value);
+  return text.length > SHOWN_CHARS_MAX ? `${text.slice(0, SHOWN_CHARS_MAX)}...` : text;
+}
+
 /** Prices and quantities are never negative. */
 function fractionOf(value) {
   const isNumeric = ['number', 'string', 'bigint'].includes(typeof value);
   const [, whole, fraction = '', exponent = '0'] = (isNumeric && DECIMAL.exec(String(value))) || [];
   if (whole === undefined) {
-    throw new RangeError(`Farebox: ${String(value)} is not a decimal number of 0 or more`);
+    throw new RangeError(`Farebox: ${shown(value)} is not a decimal number of 0 or more`);
   }
   const digits = BigInt(whole + fraction);
   const places = BigInt(fraction.length - Number(exponent));

@@ -6,7 +6,13 @@ import { askAndRetry, checkAsk } from './approvals.js';
 import { createError, FareboxError } from './errors.js';
 import { usd } from './money.js';
 import { isOwnMistake } from './refusals.js';
-import { checkInteger, checkMembers, checkOnUnavailable, checkPrice } from './settings.js';
+import {
+  checkInteger,
+  checkMembers,
+  checkOnUnavailable,
+  checkPrice,
+  membersOf,
+} from './settings.js';
 import { looksUp } from './transport.js';
 import { warn } from './warning.js';
 
@@ -34,11 +40,11 @@ const RELEASE = { timeoutMs: 1_000 };
 /** Refuses what could not work, when the tool or route is created. */
 export function checkPaid(options = {}) {
   checkMembers('the options of a paid call', options, OPTIONS);
-  const { tool, price, max, settle, ...others } = options;
+  const { tool, price, max, settle } = options;
   if (typeof tool !== 'string' || tool === '') {
     throw new TypeError('Farebox: a paid call needs the name of its tool: { tool, price }');
   }
-  const { timeoutMs = TIMEOUT_MS, onUnavailable = 'fail', ask } = others;
+  const { timeoutMs = TIMEOUT_MS, onUnavailable = 'fail', ask } = options;
   const isSettled = max !== undefined;
   if ((price === undefined) !== isSettled || (isSettled && typeof settle !== 'function')) {
     throw new TypeError('Farebox: a paid call needs a price, or max and settle');
@@ -79,7 +85,7 @@ async function open(farebox, options, { apiKey, input, signal }) {
     const hold = ask
       ? await askAndRetry(farebox.approvals, ask, { apiKey, tool, amount }, place, { signal })
       : await place();
-    return new Payment(farebox, { ...options, onUnavailable }, hold, signal);
+    return new Payment(farebox, { ...membersOf(options, OPTIONS), onUnavailable }, hold, signal);
   } catch (error) {
     const isLost = error.outcome === 'unknown';
     if (isLost) void giveUp(farebox, request);
@@ -190,7 +196,8 @@ class Payment {
       if (status === 'released' && captured === 0) throw freed(error);
       // A retry with the same key gives the charge or the refusal.
       return this.#farebox.holds.capture(request).catch((last) => {
-        throw last.code === 'hold_closed' ? freed(error) : unlessDecided(last);
+        if (last.code === 'hold_closed') throw freed(error);
+        throw Object.assign(unlessDecided(last), { holdId });
       });
     }
   }

@@ -58,6 +58,28 @@ export function checkMembers(what, value, known) {
   throw new TypeError(`Farebox: ${other} is not a member of ${what} (${known.join(', ')})`);
 }
 
+/**
+ * The same for options, which callers may leave to others: an AbortController and a Request have a signal, and an event
+ * passes its own arguments to a listener such as `close()`. Only what is written as options is checked.
+ */
+export function checkOptions(what, options, known) {
+  if (typeof options !== 'object' || options === null) return;
+  const prototype = Object.getPrototypeOf(options);
+  if (prototype === Object.prototype || prototype === null) checkMembers(what, options, known);
+}
+
+/**
+ * A copy of a request, filter or settings: the known members by name, because they may be getters or inherited, and
+ * the object's own other members, for the API to refuse.
+ */
+export function membersOf(given, known) {
+  const members = { ...given };
+  for (const name of known) {
+    if (!Object.hasOwn(members, name)) members[name] = given[name];
+  }
+  return members;
+}
+
 export function checkOnUnavailable(value) {
   if (value === 'fail' || value === 'run_unpaid') return value;
   throw new TypeError("Farebox: onUnavailable must be 'fail' or 'run_unpaid'");

@@ -2,8 +2,10 @@
 import { prepare } from './calls.js';
 import { idInPath, listAt } from './list.js';
 import { amountToSend } from './money.js';
-import { checkMembers } from './settings.js';
+import { checkMembers, membersOf } from './settings.js';
 
+const TOOL = ['name', 'description', 'price'];
+const CHANGED = ['description', 'price', 'archived'];
 const DEED = { noun: 'change', done: 'done' };
 
 export class Tools {
@@ -14,7 +16,7 @@ export class Tools {
   }
 
   list(filter, options) {
-    return listAt(this.#calls, '/v1/tools', 'tools', filter, options);
+    return listAt(this.#calls, '/v1/tools', 'tools', filter, ['archived', 'name'], options);
   }
 
   get(id, options) {
@@ -22,13 +24,13 @@ export class Tools {
   }
 
   async create(tool, options) {
-    checkMembers('a new tool', tool, ['name', 'description', 'price']);
-    const body = { ...tool, price: priceToSend(tool.price) };
+    checkMembers('a new tool', tool, TOOL);
+    const body = { ...membersOf(tool, TOOL), price: priceToSend(tool.price) };
     return this.#calls.writeOnce({ method: 'POST', path: '/v1/tools', body }, DEED, options);
   }
 
-  async update(id, { price, ...changes }, options) {
-    const body = { ...changes, price: priceToSend(price) };
+  async update(id, changes, options) {
+    const body = { ...membersOf(changes, CHANGED), price: priceToSend(changes.price) };
     const asked = { method: 'PATCH', path: `/v1/tools/${idInPath(id)}`, body };
     return (await this.#calls.write(asked, DEED, options)).json;
   }

@@ -1,7 +1,9 @@
 /** The webhook endpoints of a developer: where events are sent, and the log of deliveries. */
 import { idInPath, listAt } from './list.js';
+import { membersOf } from './settings.js';
 
 const PATH = '/v1/webhook-endpoints';
+const ENDPOINT = ['url', 'types', 'description'];
 const CHANGE = { noun: 'change', done: 'done' };
 
 export class WebhookEndpoints {
@@ -11,12 +13,13 @@ export class WebhookEndpoints {
     this.#calls = calls;
   }
 
-  create({ idempotencyKey, ...endpoint }, options) {
+  create(request, options) {
+    const { idempotencyKey, ...endpoint } = membersOf(request, [...ENDPOINT, 'idempotencyKey']);
     return this.#calls.post(PATH, { body: endpoint, idempotencyKey }, CHANGE, options);
   }
 
   list(filter, options) {
-    return listAt(this.#calls, PATH, 'webhookEndpoints', filter, options);
+    return listAt(this.#calls, PATH, 'webhookEndpoints', filter, [], options);
   }
 
   get(id, options) {
@@ -24,7 +27,8 @@ export class WebhookEndpoints {
   }
 
   async update(id, changes, options) {
-    const asked = { method: 'PATCH', path: at(id), body: changes };
+    const body = membersOf(changes, [...ENDPOINT, 'enabled']);
+    const asked = { method: 'PATCH', path: at(id), body };
     return (await this.#calls.write(asked, CHANGE, options)).json;
   }
 
@@ -33,7 +37,9 @@ export class WebhookEndpoints {
     return this.#calls.writeOnce(asked, CHANGE, options);
   }
 
-  rollSecret(id, { idempotencyKey, ...body } = {}, options) {
+  rollSecret(id, request = {}, options) {
+    const known = ['overlapSeconds', 'idempotencyKey'];
+    const { idempotencyKey, ...body } = membersOf(request, known);
     return this.#calls.post(`${at(id)}/roll-secret`, { body, idempotencyKey }, CHANGE, options);
   }
 
@@ -42,7 +48,7 @@ export class WebhookEndpoints {
   }
 
   listDeliveries(id, filter, options) {
-    return listAt(this.#calls, `${at(id)}/deliveries`, 'deliveries', filter, options);
+    return listAt(this.#calls, `${at(id)}/deliveries`, 'deliveries', filter, ['status'], options);
   }
 
   redeliver(id, eventId, options) {

@@ -41,6 +41,17 @@ const ASKS: Readonly<Record<string, Ask>> = {
     const { id } = await consumer.budgets.create({ name: 'agent' });
     return consumer.budgets.revokeKey((await consumer.budgets.createKey(id)).id, other);
   },
+  'list of charges': ({ farebox }, other) => farebox.charges.list(other).page(),
+  'list of usage': ({ consumer }, other) => consumer.charges.list(other).page(),
+  'list of holds': ({ farebox }, other) => farebox.holds.list(other).page(),
+  'list of budgets': ({ consumer }, other) => consumer.budgets.list(other).page(),
+  'list of spend keys': async ({ consumer }, other) =>
+    consumer.budgets.listKeys((await consumer.budgets.create({ name: 'agent' })).id, other).page(),
+  'list of a budget’s usage': async ({ consumer }, other) =>
+    consumer.budgets.usage((await consumer.budgets.create({ name: 'agent' })).id, other).page(),
+  'list of approvals': ({ consumer }, other) => consumer.approvals.list(other).page(),
+  'list of tools': ({ farebox }, other) => farebox.tools.list(other).page(),
+  earnings: ({ farebox }, other) => farebox.earnings(other),
 };
 
 /** Only the service has them. */
@@ -58,10 +69,6 @@ const SERVICE_ASKS: Readonly<Record<string, Ask>> = {
   'low balance': ({ farebox }, other) =>
     farebox.lowBalance.update({ threshold: 5, ...(other as object) }),
   'webhook secret': ({ farebox }, other) => farebox.webhookEndpoints.rollSecret('x', other),
-  'list of charges': ({ farebox }, other) => farebox.charges.list(other).page(),
-  'list of budgets': ({ consumer }, other) => consumer.budgets.list(other).page(),
-  'list of tools': ({ farebox }, other) => farebox.tools.list(other).page(),
-  earnings: ({ farebox }, other) => farebox.earnings(other),
   'usage by day': ({ consumer }, other) =>
     consumer.usageByDay({ from: '2026-11-01', ...(other as object) }),
   quote: ({ consumer }, other) => consumer.topUps.quote({ amount: 5, ...(other as object) }),

@@ -63,7 +63,7 @@ const CASES: Readonly<
   'a capture whose answers are all lost': [
     [held, droppedLine],
     { price: 1 },
-    { code: 'service_unavailable', outcome: 'unknown' },
+    { code: 'service_unavailable', outcome: 'unknown', holdId: 'hld_1' },
   ],
   'a call that runs without a hold': [
     [away],
@@ -169,10 +169,13 @@ const MISTAKES = `
     if (/capture|release/.test(url)) throw new Error('the line is cut');
     return fake.fetch(url, init);
   };
+  const away = async () => { throw new Error('the line is cut'); };
   const tools = [
     [{}, { max: 1, settle: () => NaN }],
     [{ secretKey: 'fare_sk_test_wrong' }, { price: 1 }],
     [{ fetch: lost }, { price: 1 }],
+    [{}, { tool: 'other', max: 1, settle: () => 'a result '.repeat(10_000) }],
+    [{ fetch: away, onUnavailable: 'run_unpaid' }, { price: 1 }],
   ].map(([settings, options]) =>
     paidTool(fake.farebox(settings), { tool: 'search', ...options }, () => ({ content: [] })));
   if (process.argv[1] === 'worker') delete globalThis.process;
@@ -188,13 +191,16 @@ describe('client: the developer of a paid call without onError', () => {
         ['--input-type=module', '-e', MISTAKES, '--', ...args],
         { cwd: import.meta.dirname },
       );
-      assert.equal(stderr.match(/FareboxWarning/g)?.length, 3, stderr);
+      assert.equal(stderr.match(/FareboxWarning/g)?.length, 5, stderr);
+      assert.ok(stderr.length < 5_000, stderr);
+      assert.match(stderr, /A call of "other" cannot be billed: settle\(\) returned no amount/);
+      assert.match(stderr, /A call of "search" ran unpaid/);
       assert.match(stderr, /A call of "search" cannot be billed: settle\(\) returned no amount/);
       assert.match(stderr, /A call of "search" cannot be billed: Send a secret key/);
       assert.match(stderr, /invalid_secret_key/);
       assert.match(stderr, /outcome not_held, requestId req_/);
       assert.match(stderr, /A call of "search" may have been paid: .*the line is cut/);
-      assert.match(stderr, /outcome unknown, idempotencyKey [0-9a-f-]{36}/);
+      assert.match(stderr, /outcome unknown, idempotencyKey [0-9a-f-]{36}, holdId hld_/);
     });
   }
 });

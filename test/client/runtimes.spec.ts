@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { build } from 'esbuild';
 import { Miniflare } from 'miniflare';
 import type { TestAccount } from '../support/accounts.ts';
@@ -43,6 +44,7 @@ describe('client: in other runtimes', () => {
     conditions: string[],
     entry = join(import.meta.dirname, 'worker.ts'),
     compatibility = { date: '2026-07-01', flags: ['nodejs_compat'] },
+    options: { handleRuntimeStdio?: (...streams: [Readable, Readable]) => void } = {},
   ): Promise<Miniflare> {
     const { outputFiles } = await build({
       entryPoints: [entry],
@@ -57,6 +59,7 @@ describe('client: in other runtimes', () => {
       script: outputFiles[0]?.text ?? '',
       compatibilityDate: compatibility.date,
       compatibilityFlags: compatibility.flags,
+      ...options,
       bindings: { FAREBOX_URL: api.url, FAREBOX_SECRET_KEY: account.developerKey },
     });
   }
@@ -120,6 +123,29 @@ describe('client: in other runtimes', () => {
       }
     }
   });
+
+  for (const [name, conditions] of Object.entries(BUNDLES)) {
+    it(`prints the warning of a call that cannot be billed, in a Worker bundled with the ${name}`, async () => {
+      const { promise: printed, resolve } = Promise.withResolvers<string>();
+      let output = '';
+      const listen = (data: Buffer) => {
+        output += String(data);
+        if (output.includes('requestId')) resolve(output);
+      };
+      const handleRuntimeStdio = (...streams: [Readable, Readable]) => {
+        for (const stream of streams) stream.on('data', listen);
+      };
+      const worker = await startWorker(conditions, undefined, undefined, { handleRuntimeStdio });
+      try {
+        const headers = { 'x-service-key': account.consumerKey };
+        const response = await fetch(new URL('/unbilled', await worker.ready), { headers });
+        assert.equal(response.status, 500);
+        assert.match(await printed, /FareboxWarning: A call of "edge" cannot be billed/);
+      } finally {
+        await worker.dispose();
+      }
+    });
+  }
 
   const script = join(import.meta.dirname, 'concurrent-charges.ts');
 
