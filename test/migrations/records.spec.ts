@@ -30,6 +30,7 @@ describe('a restored database', () => {
   const loseRows = () =>
     client.query(`
       alter table farebox.audit_entries disable trigger user;
+      alter table farebox.consents disable trigger user;
       do $$ begin
         execute (
           select 'truncate ' || string_agg(oid::regclass::text, ', ') || ' restart identity' from pg_class
@@ -37,7 +38,8 @@ describe('a restored database', () => {
             and not relispartition
         );
       end $$;
-      alter table farebox.audit_entries enable trigger user`);
+      alter table farebox.audit_entries enable trigger user;
+      alter table farebox.consents enable trigger user`);
 
   async function findings(): Promise<readonly (readonly [string, string])[]> {
     const pool = await createDatabase(database.url, { maxPoolSize: 1, onError: () => {} });
