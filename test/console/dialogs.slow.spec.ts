@@ -37,6 +37,13 @@ describe('a dialog of the console', () => {
     });
     return gate.resolve;
   };
+  /** Wherever Tab leads, it is in the dialog. */
+  const holdsFocus = async (dialog: Locator) => {
+    for (let n = 0; n < 3; n += 1) {
+      await page.keyboard.press('Tab');
+      assert.equal(await dialog.evaluate((part) => part.contains(document.activeElement)), true);
+    }
+  };
   const askToRevoke = async (name: string): Promise<Locator> => {
     await button(new RegExp(`^Actions for ${name}`)).click();
     await page.getByRole('menuitem', { name: 'Revoke key' }).click();
@@ -53,8 +60,13 @@ describe('a dialog of the console', () => {
 
     const showsFailure = async (dialog: Locator, work: string, url: string) => {
       const fail = await holdBack(url, 'fails');
-      await dialog.getByRole('button', { name: work, exact: true }).click();
+      const submit = dialog.getByRole('button', { name: work, exact: true });
+      await submit.press('Enter');
+      await until(async () => (await dialog.locator('button[data-loading]').count()) === 1);
+      await holdsFocus(dialog);
       await tryToLeave();
+      await page.keyboard.press('Tab');
+      await dialog.getByRole('button', { name: 'Close', exact: true }).press('Enter');
       assert.equal(await dialog.count(), 1);
       assert.equal(
         await dialog.getByRole('button', { name: 'Close', exact: true }).isDisabled(),
@@ -75,6 +87,38 @@ describe('a dialog of the console', () => {
     const sheet = await openedDialog(page, 'Charge');
     await sheet.getByLabel('Amount to refund in dollars').waitFor();
     await showsFailure(sheet, 'Refund', '**/refund');
+  });
+
+  it('gives the focus back to its button when its request has failed', async () => {
+    await window.enter(await harness.newAccount(0), '/budgets');
+    await button('Create budget').click();
+    const dialog = await openedDialog(page, 'Create budget');
+    await dialog.getByLabel('Name').fill('Agent');
+    const fail = await holdBack('**/v1/budgets', 'fails');
+    const submit = dialog.getByRole('button', { name: 'Create budget and key' });
+    await submit.press('Enter');
+    await until(() => dialog.evaluate((part) => part === document.activeElement));
+    fail();
+    await dialog.getByRole('alert').waitFor();
+    await until(() => submit.evaluate((part) => part === document.activeElement));
+  });
+
+  it('shows a failure before the lists of the page are read again', async () => {
+    await window.enter(await harness.newAccount(0), '/budgets');
+    await button('Create budget').click();
+    const dialog = await openedDialog(page, 'Create budget');
+    await dialog.getByLabel('Name').fill('Agent');
+    const lists = Promise.withResolvers<void>();
+    await page.route(/\/v1\/budgets(\?|$)/, async (route) => {
+      if (route.request().method() === 'POST') return route.fulfill({ status: 503, json: AWAY });
+      await lists.promise;
+      await route.continue();
+    });
+    await dialog.getByRole('button', { name: 'Create budget and key' }).click();
+    await dialog.getByRole('alert').getByText('The database is read-only.').waitFor();
+    await dialog.getByRole('button', { name: 'Close', exact: true }).click();
+    await dialog.waitFor({ state: 'detached' });
+    lists.resolve();
   });
 
   it('is closed by the success of its own request, and not by that of another one', async () => {
