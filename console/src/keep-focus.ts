@@ -1,6 +1,7 @@
 /**
  * Gives the keyboard focus back where the browser would drop it: a button that waits for its answer is disabled, and
- * the parts of a dialog, of an answered question or of a form that closed are gone.
+ * the parts of a dialog, of an answered question or of a form that closed are gone. While a button in a dialog waits,
+ * the dialog has the focus, so that Tab does not lead to the page behind it.
  */
 
 /** Parts of a page that can take the focus of what was in them. */
@@ -54,8 +55,20 @@ export function keepFocus(): void {
     // A click beside everything gives the focus up.
     if (!last?.element.contains(target as Node)) last = undefined;
   });
+  /** The dialog that has the focus in place of its waiting button. */
+  let holder: HTMLElement | undefined;
   const giveBack = () => {
-    if (!last || !isFocusLost() || isWaiting(last.element)) return;
+    const isHeld = holder !== undefined && document.activeElement === holder;
+    if (!last || !(isHeld || isFocusLost())) return;
+    if (isWaiting(last.element)) {
+      if (isHeld) return;
+      const waiting = last;
+      holder = last.parts.find((part) => part.matches('[role="dialog"]'));
+      holder?.focus({ preventScroll: true });
+      last = waiting;
+      return;
+    }
+    holder = undefined;
     const places = [last, ...(lastOnPage ? [lastOnPage] : [])];
     places.flatMap(({ element, parts }) => [element, ...parts]).some(takesFocus);
   };

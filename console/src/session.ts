@@ -25,6 +25,11 @@ export function signInsSoFar(): number {
   return signIns;
 }
 
+/** Whether the page goes elsewhere as a whole. */
+export function isLeaving(): boolean {
+  return isLeft;
+}
+
 /** Resolves when requests may be sent: not while the dialog is open, nor as another account. */
 export async function maySend(): Promise<void> {
   if (isLeft) return new Promise(() => {});
@@ -61,6 +66,7 @@ export function forgetAccount(): void {
 
 /** To the sign-in page, which leads back here; what was typed is lost. */
 export function leaveToSignIn(): void {
+  isLeft = true;
   const { pathname, search } = window.location;
   const next = pathname.replace('/console', '') + search;
   window.location.assign(`/console/sign-in?${new URLSearchParams({ next, reason: 'ended' })}`);

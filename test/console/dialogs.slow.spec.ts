@@ -2,8 +2,15 @@
 import assert from 'node:assert/strict';
 import type { Locator, Page } from 'playwright-core';
 import { makeBudget, makeKey } from '../support/budget-requests.ts';
-import { openForEach, openedDialog, type ConsoleHarness, type Window } from '../support/console.ts';
+import {
+  openForEach,
+  openPage,
+  openedDialog,
+  type ConsoleHarness,
+  type Window,
+} from '../support/console.ts';
 import { charge } from '../support/http.ts';
+import { createSignInLinkToken } from '../support/sessions.ts';
 import { until } from '../support/stack.ts';
 
 const BESIDE = { x: 20, y: 700 } as const;
@@ -37,6 +44,13 @@ describe('a dialog of the console', () => {
     });
     return gate.resolve;
   };
+  /** Wherever Tab leads, it is in the dialog. */
+  const holdsFocus = async (dialog: Locator) => {
+    for (let n = 0; n < 3; n += 1) {
+      await page.keyboard.press('Tab');
+      assert.equal(await dialog.evaluate((part) => part.matches(':focus-within')), true);
+    }
+  };
   const askToRevoke = async (name: string): Promise<Locator> => {
     await button(new RegExp(`^Actions for ${name}`)).click();
     await page.getByRole('menuitem', { name: 'Revoke key' }).click();
@@ -53,8 +67,13 @@ describe('a dialog of the console', () => {
 
     const showsFailure = async (dialog: Locator, work: string, url: string) => {
       const fail = await holdBack(url, 'fails');
-      await dialog.getByRole('button', { name: work, exact: true }).click();
+      const submit = dialog.getByRole('button', { name: work, exact: true });
+      await submit.press('Enter');
+      await until(async () => (await dialog.locator('button[data-loading]').count()) === 1);
+      await holdsFocus(dialog);
       await tryToLeave();
+      await page.keyboard.press('Tab');
+      await dialog.getByRole('button', { name: 'Close', exact: true }).press('Enter');
       assert.equal(await dialog.count(), 1);
       assert.equal(
         await dialog.getByRole('button', { name: 'Close', exact: true }).isDisabled(),
@@ -75,6 +94,38 @@ describe('a dialog of the console', () => {
     const sheet = await openedDialog(page, 'Charge');
     await sheet.getByLabel('Amount to refund in dollars').waitFor();
     await showsFailure(sheet, 'Refund', '**/refund');
+  });
+
+  it('gives the focus back to its button when its request has failed', async () => {
+    await window.enter(await harness.newAccount(0), '/budgets');
+    await button('Create budget').click();
+    const dialog = await openedDialog(page, 'Create budget');
+    await dialog.getByLabel('Name').fill('Agent');
+    const fail = await holdBack('**/v1/budgets', 'fails');
+    const submit = dialog.getByRole('button', { name: 'Create budget and key' });
+    await submit.press('Enter');
+    await until(() => dialog.evaluate((part) => part.matches(':focus')));
+    fail();
+    await dialog.getByRole('alert').waitFor();
+    await until(() => submit.evaluate((part) => part.matches(':focus')));
+  });
+
+  it('shows a failure before the lists of the page are read again', async () => {
+    await window.enter(await harness.newAccount(0), '/budgets');
+    await button('Create budget').click();
+    const dialog = await openedDialog(page, 'Create budget');
+    await dialog.getByLabel('Name').fill('Agent');
+    const lists = Promise.withResolvers<void>();
+    await page.route(/\/v1\/budgets(\?|$)/, async (route) => {
+      if (route.request().method() === 'POST') return route.fulfill({ status: 503, json: AWAY });
+      await lists.promise;
+      await route.continue();
+    });
+    await dialog.getByRole('button', { name: 'Create budget and key' }).click();
+    await dialog.getByRole('alert').getByText('The database is read-only.').waitFor();
+    await dialog.getByRole('button', { name: 'Close', exact: true }).click();
+    await dialog.waitFor({ state: 'detached' });
+    lists.resolve();
   });
 
   it('is closed by the success of its own request, and not by that of another one', async () => {
@@ -143,5 +194,54 @@ describe('a dialog of the console', () => {
     await made.waitFor({ state: 'detached' });
     await page.goBack();
     await until(() => new URL(page.url()).search === '');
+  });
+
+  it('does not keep a key on the screen after another account has signed in', async () => {
+    const { api, database } = harness.stack;
+    const account = await harness.newAccount(0);
+    const { id } = await makeBudget(api, account.consumerKey, { name: 'agent' });
+    await window.enter(account, `/budgets?budget=${id}`);
+    await button('Create key').click();
+    const form = await openedDialog(page, 'Create key');
+    await form.getByRole('button', { name: 'Create key' }).click();
+    await openedDialog(page, 'Your new key');
+    const questions: string[] = [];
+    page.on('dialog', async (asked) => {
+      questions.push(asked.type());
+      await asked.dismiss();
+    });
+    const { email } = await harness.newAccount(0);
+    const token = await createSignInLinkToken(database.url, email);
+    await window.context.request.post(`${api.url}/console/auth/sign-in-link`, {
+      form: { token },
+      headers: { origin: api.url },
+      maxRedirects: 0,
+    });
+    const other = await openPage(window.context);
+    await other.goto(`${api.url}/console/usage`);
+    await until(() => questions.length > 0 || page.url().endsWith('/console/balance'));
+    assert.deepEqual(questions, []);
+    await page.getByRole('heading', { level: 1, name: 'Balance' }).waitFor();
+  });
+
+  it('with a key keeps the address of its page, also after the link to the content', async () => {
+    const { api } = harness.stack;
+    const account = await harness.newAccount(0);
+    await makeBudget(api, account.consumerKey, { name: 'agent' });
+    await window.enter(account, '/usage');
+    await page.getByRole('navigation').getByRole('link', { name: 'Budgets' }).click();
+    await page.getByRole('link', { name: 'agent' }).click();
+    await button('Create key').waitFor();
+    await page.getByRole('link', { name: 'Skip to content' }).press('Enter');
+    await until(() => page.locator('#content').evaluate((part) => part.matches(':focus')));
+    await button('Create key').click();
+    const form = await openedDialog(page, 'Create key');
+    await form.getByRole('button', { name: 'Create key' }).click();
+    const made = await openedDialog(page, 'Your new key');
+    await page.goBack();
+    await made.getByRole('button', { name: 'Done' }).click();
+    await made.waitFor({ state: 'detached' });
+    await page.goBack();
+    await until(() => page.url().endsWith('/console/budgets'));
   });
 });

@@ -78,6 +78,26 @@ describe('the console on a phone', () => {
     }
   });
 
+  it('shows all of a failure in a narrow dialog', async () => {
+    await page.setViewportSize({ width: 360, height: 740 });
+    await window.enter(await harness.newAccount(0), '/budgets');
+    await button('Create budget').tap();
+    const form = await openedDialog(page, 'Create budget');
+    await form.getByLabel('Name').fill('Agent');
+    const requestId = 'req_01a22dc4991b7000b12c7995e55ae3cf';
+    const error = { code: 'invalid_request', message: 'The name is taken.', requestId };
+    await page.route('**/v1/budgets', (route) =>
+      route.request().method() === 'POST'
+        ? route.fulfill({ status: 400, json: { error } })
+        : route.continue(),
+    );
+    await button('Create budget and key').tap();
+    const alert = form.getByRole('alert');
+    await alert.getByText('Request ID').waitFor();
+    const [wide, shown] = await alert.evaluate((box) => [box.scrollWidth, box.clientWidth]);
+    assert.ok((wide ?? 0) <= (shown ?? 0), `it is ${wide} wide, and ${shown} of it are seen`);
+  });
+
   it('creates a budget, copies and revokes its key, decides about a call, and tops up', async () => {
     const account = await harness.newAccount(50);
     await window.enter(account);

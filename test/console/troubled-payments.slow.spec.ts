@@ -177,26 +177,27 @@ describe('the console', () => {
       await page.getByText('Top-up completed').waitFor();
     };
     await payAtCheckout(10);
-    await result
-      .getByText(
-        'The top-up of $10.00 was paid. It repays what you owe first: you still owe $15.00.',
-      )
-      .waitFor();
+    await result.getByText('The top-up of $10.00 was paid. You owe $15.00.').waitFor();
     await allowPayments();
     await saveCard('4242 4242 4242 4242');
     await page.getByText('Visa •••• 4242', { exact: true }).first().click();
     await page.getByLabel('Amount in dollars').fill('5');
     await button('Pay $5.00').click();
-    await result
-      .getByText(
-        'The top-up of $5.00 was paid. It repays what you owe first: you still owe $10.00.',
-      )
-      .waitFor();
+    await result.getByText('The top-up of $5.00 was paid. You owe $10.00.').waitFor();
     await page.getByLabel('Amount in dollars').fill('12');
     await button('Pay $12.00').click();
     await result.getByText('The top-up of $12.00 was paid.', { exact: true }).waitFor();
     assert.equal(await page.getByText('was added to your balance').count(), 0);
     assert.equal(await balanceOf(api, account), 2);
+    // The result is not about later charges.
+    await page.getByLabel('Amount in dollars').fill('5');
+    await button('Pay $5.00').click();
+    const added = page.getByRole('status').filter({ hasText: 'was added to your balance' });
+    await added.getByText('$5.00 was added to your balance.').waitFor();
+    await charge(api, account, { tool: 'search', amount: 4 });
+    await page.getByText('$3.00', { exact: true }).first().waitFor();
+    await added.getByText('$5.00 was added to your balance.').waitFor();
+    assert.equal(await result.count(), 0);
     await window.go('/balance');
     await payAtCheckout(6);
     await page.getByText('$6.00 was added to your balance.').waitFor();

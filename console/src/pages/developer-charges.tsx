@@ -101,11 +101,11 @@ function Refund({ charge }: { readonly charge: Charge }) {
   const refund = useFormRequest({
     mutationFn: () =>
       writeOnce<ChargeRefund>(`/v1/charges/${charge.id}/refund`, { amount: amount.trim() }),
-    onSuccess: async (refunded) => {
+    onSuccess: (refunded) => {
       notifications.show({ message: `Refunded ${usd(refunded.amount)}.` });
       // Otherwise one more press of Enter would refund more.
       setAmount('');
-      await queries.invalidateQueries();
+      void queries.invalidateQueries();
     },
   });
   if (left <= 0) return null;

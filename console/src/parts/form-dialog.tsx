@@ -18,6 +18,7 @@ import {
   type ReactNode,
   type SetStateAction,
 } from 'react';
+import { flushSync } from 'react-dom';
 import { useNoSteps } from '../no-steps.ts';
 
 interface Dialog {
@@ -63,11 +64,14 @@ export function FormDialog({
   return (
     <Frame
       opened={opened}
-      onClose={onClose}
+      onClose={() => {
+        if (!isRunning) onClose();
+      }}
       title={title}
       closeOnEscape={isLoose}
       closeOnClickOutside={isLoose}
-      closeButtonProps={{ 'aria-label': 'Close', disabled: isRunning }}
+      // Not disabled while the request runs: the keyboard focus needs a place in the dialog.
+      closeButtonProps={{ 'aria-label': 'Close', 'aria-disabled': isRunning }}
     >
       <DialogContext value={dialog}>
         <div onInput={() => setTyped(true)}>{children}</div>
@@ -76,17 +80,27 @@ export function FormDialog({
   );
 }
 
-/** The request of the form in the dialog. */
+/** The request of the form in the dialog. A failure is shown at once; lists are read again meanwhile. */
 export function useFormRequest<Data, Variables = void>(
   options: UseMutationOptions<Data, Error, Variables>,
 ): UseMutationResult<Data, Error, Variables> {
   const { setRunning, setTyped } = useDialog();
-  const request = useMutation(options);
-  const { isPending, isSuccess } = request;
+  const request = useMutation({
+    ...options,
+    // Before the next key or step back, which would close the dialog.
+    onMutate: () => flushSync(() => setRunning(true)),
+    onError: (...all) => void options.onError?.(...all),
+    onSettled: (data, error, ...rest) => {
+      const lists = options.onSettled?.(data, error, ...rest);
+      return error ? undefined : lists;
+    },
+  });
+  const { isPending, isSuccess, submittedAt } = request;
   useEffect(() => {
     setRunning(isPending);
     return () => setRunning(false);
-  }, [isPending, setRunning]);
+    // A request that ends before it was drawn as pending has changed only when it was submitted.
+  }, [isPending, submittedAt, setRunning]);
   useEffect(() => {
     if (isSuccess) setTyped(false);
   }, [isSuccess, setTyped]);

@@ -40,7 +40,14 @@ import {
 } from '@tabler/icons-react';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
-import { useEffect, useSyncExternalStore, type ComponentType } from 'react';
+import {
+  useEffect,
+  useRef,
+  useSyncExternalStore,
+  type ComponentType,
+  type MouseEvent,
+} from 'react';
+import { flushSync } from 'react-dom';
 import type { Approvals } from '../answers.ts';
 import { auth, isUnreachable, read, watchConnection } from '../api.ts';
 import { sessionRead } from '../page-reads.ts';
@@ -88,6 +95,14 @@ export function useSession() {
 
 export function Shell() {
   const [isOpen, { toggle, close }] = useDisclosure(false);
+  const content = useRef<HTMLElement>(null);
+  // Without an entry in the history, whose order the router would not know.
+  const skip = (event: MouseEvent) => {
+    event.preventDefault();
+    // In a narrow window, an open navigation hides the content.
+    flushSync(close);
+    content.current?.focus();
+  };
   const session = useSession();
   const path = useRouterState({ select: (state) => state.location.pathname });
   useEffect(close, [path, close]);
@@ -104,8 +119,7 @@ export function Shell() {
       navbar={{ width: 240, breakpoint: 'md', collapsed: { mobile: !isOpen } }}
       padding={{ base: 'md', sm: 'xl' }}
     >
-      {/* In a narrow window, an open navigation hides the content. */}
-      <a href="#content" className="skip" onClick={close}>
+      <a href="#content" className="skip" onClick={skip}>
         Skip to content
       </a>
       <AppShell.Header px="md">
@@ -151,6 +165,7 @@ export function Shell() {
       </AppShell.Navbar>
       <AppShell.Main
         id="content"
+        ref={content}
         tabIndex={-1}
         style={{ outline: 'none' }}
         {...(isOpen ? { className: 'narrow-hidden' } : {})}

@@ -59,7 +59,7 @@ export function Failed({
       <Text size="sm">{error.message}</Text>
       {requestId !== undefined && (
         <Text size="sm" mt={4}>
-          Request ID: <Code>{requestId}</Code>
+          Request ID: <Code className="breaks">{requestId}</Code>
         </Text>
       )}
       {onRetry && (

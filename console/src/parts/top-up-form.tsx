@@ -28,6 +28,8 @@ interface Paid {
   /** The page to go to. */
   readonly sessionUrl?: string;
   readonly topUp?: { readonly amount: number; readonly status: PaidTopUp['status'] };
+  /** Read once after it, so that the result does not change its text with later payments and charges. */
+  readonly balance?: Balance | undefined;
   /** Whether an earlier request, whose answer was lost, made the top-up. */
   readonly isEarlier?: boolean;
 }
@@ -38,7 +40,6 @@ export function TopUpForm() {
   const [amount, setAmount] = useState(asked ?? '25');
   const [method, setMethod] = useState<'checkout' | 'direct'>('checkout');
   const queries = useQueryClient();
-  const { data: balance } = useQuery(balanceRead);
   const consent = useConsent();
   const card = useChargedCard();
   const [savesCard, setSavesCard] = useState(false);
@@ -49,8 +50,8 @@ export function TopUpForm() {
   const way = canUseCard ? method : 'checkout';
   const pay = useMutation({
     // Every attempt sends the choices that were made when the button was pressed.
-    mutationFn: (dollars: number) =>
-      sendOnce('top-up', (idempotencyKey) =>
+    mutationFn: async (dollars: number): Promise<Paid> => {
+      const paid = await sendOnce('top-up', (idempotencyKey) =>
         sendPatiently(async (): Promise<Paid> => {
           let isEarlier = false;
           const onReplay = () => {
@@ -75,7 +76,14 @@ export function TopUpForm() {
           const { sessionUrl } = topUp;
           return sessionUrl === undefined ? { topUp, isEarlier } : { sessionUrl };
         }),
-      ),
+      );
+      if (paid.topUp?.status !== 'completed') return paid;
+      // Without it, the text says less.
+      const balance = await queries
+        .fetchQuery({ ...balanceRead, staleTime: 0, retry: false })
+        .catch(() => undefined);
+      return { ...paid, balance };
+    },
     onSuccess: async ({ sessionUrl }, paid) => {
       if (sessionUrl !== undefined) {
         // For somebody who comes back from the payment page.
@@ -92,7 +100,7 @@ export function TopUpForm() {
   const dollars = Number(amount);
   const max = payableMaxOf(isTaxed);
   const isValid = isPayable(amount, DOLLARS_MIN, max);
-  const { topUp, isEarlier } = pay.data ?? {};
+  const { topUp, balance, isEarlier } = pay.data ?? {};
   const [typed] = useDebouncedValue(dollars, TYPING_MS);
   // The checkout shows the tax before it is paid; the saved card is charged at once.
   const needsTax = isTaxed && way === 'direct';
@@ -204,7 +212,7 @@ export function topUpText(
   if (status === 'completed') {
     const paid = `The top-up of ${usd(amount)} was paid.`;
     if (after && after.debt > 0) {
-      return `${paid} It repays what you owe first: you still owe ${usd(after.debt)}.`;
+      return `${paid} You owe ${usd(after.debt)}.`;
     }
     // With less in the balance, a part was spent since, or has repaid a debt.
     return after && after.balance >= amount ? `${usd(amount)} was added to your balance.` : paid;
