@@ -101,7 +101,7 @@ async function settle(topUp: string, options: ReconcileOptions): Promise<void> {
   );
 }
 
-/** The difference to settle. Throws if there are several, so that an operator who has seen one does not settle another. */
+/** Returns the difference to settle. Throws if there are several: the operator may have seen only one of them. */
 function chosenOf(topUp: string, differences: readonly Difference[]): Difference {
   const [chosen, ...more] = differences;
   if (chosen === undefined)

@@ -44,6 +44,19 @@ function names(count: number): string[] {
   return Array.from({ length: count }, (_, n) => `key-${n}`);
 }
 
+/** As many calls as there may be requests at once, each in a request of its own. */
+async function callsInFlight(
+  { seen }: Pick<ScriptedService, 'seen'>,
+  farebox: Farebox,
+): Promise<Promise<Charge>[]> {
+  const calls: Promise<Charge>[] = [];
+  for (const key of names(REQUESTS_MAX)) {
+    calls.push(...chargeAll(farebox, [key]));
+    await until(() => seen.length === calls.length);
+  }
+  return calls;
+}
+
 function keysOf(charges: readonly SeenCharge[] | undefined): string[] {
   return (charges ?? []).map(({ idempotencyKey }) => idempotencyKey);
 }
@@ -166,11 +179,7 @@ describe('client: concurrent charges', () => {
     const gate = held(makeAll);
     await using api = await service(gate.step);
     const farebox = api.farebox();
-    const calls: Promise<Charge>[] = [];
-    for (const key of names(REQUESTS_MAX)) {
-      calls.push(...chargeAll(farebox, [key]));
-      await until(() => api.seen.length === calls.length);
-    }
+    const calls = await callsInFlight(api, farebox);
     calls.push(...chargeAll(farebox, ['late-1']));
     await turnOfEventLoop();
     calls.push(...chargeAll(farebox, ['late-2']));
@@ -186,11 +195,7 @@ describe('client: concurrent charges', () => {
     const gate = held(makeAll);
     await using api = await service(gate.step);
     const farebox = api.farebox();
-    const calls: Promise<Charge>[] = [];
-    for (const key of names(REQUESTS_MAX)) {
-      calls.push(...chargeAll(farebox, [key]));
-      await until(() => api.seen.length === calls.length);
-    }
+    const calls = await callsInFlight(api, farebox);
     const given = new AbortController();
     const metadata = Object.fromEntries(names(20).map((name) => [name, 'x'.repeat(500)]));
     const ended = names(50).map((key) =>

@@ -1,6 +1,6 @@
 /** Leases against a service with scripted answers: what is refused, lost or malformed costs no other call. */
 import assert from 'node:assert/strict';
-import { type FareboxError, type LeaseOptions, type SettledCall } from '@farebox/client';
+import type { FareboxError } from '@farebox/client';
 import { Compile } from 'typebox/compile';
 import { Metadata } from '../../src/schemas/charges.ts';
 import { closeSettled } from '../support/lease-requests.ts';
@@ -10,6 +10,7 @@ import {
   leasesOfSuite,
   renewed,
   settledAll,
+  settledOfSuite,
   taken,
   type Settlement,
 } from './lease-script.ts';
@@ -19,19 +20,8 @@ import { answer, droppedLine, refusal } from './scripted-service.ts';
 const SHORT_SECONDS = 20;
 
 describe('client: leases and faults', () => {
-  let settled: SettledCall[];
-  beforeEach(() => {
-    settled = [];
-  });
-
-  const options: LeaseOptions & { journal?: undefined } = {
-    apiKey: 'fare_ck_test_x',
-    tools: ['search'],
-    amount: 1,
-    onSettled: (results) => settled.push(...results),
-  };
   const { start, ending } = leasesOfSuite();
-  const sequencesPaid = () => settled.map(({ sequence, paid }) => [sequence, paid]);
+  const { settled, options, sequencesPaid } = settledOfSuite();
 
   it('release nothing while a batch of decided calls still waits for its answer', async () => {
     const sent: Settlement[] = [];

@@ -4,32 +4,21 @@ import { copyFile, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type LeaseOptions, type SettledCall } from '@farebox/client';
 import { closeSettled } from '../support/lease-requests.ts';
 import { until } from '../support/stack.ts';
-import { leasesOfSuite, settledAll, taken } from './lease-script.ts';
+import { leasesOfSuite, settledAll, settledOfSuite, taken } from './lease-script.ts';
 import { refusal } from './scripted-service.ts';
 
 describe('client: the journal of a lease', () => {
-  let settled: SettledCall[];
   let folder: string;
 
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'farebox-journals-'));
   });
-  beforeEach(() => {
-    settled = [];
-  });
   after(() => rm(folder, { recursive: true, force: true }));
 
-  const options: LeaseOptions & { journal?: undefined } = {
-    apiKey: 'fare_ck_test_x',
-    tools: ['search'],
-    amount: 1,
-    onSettled: (results) => settled.push(...results),
-  };
   const { start, ending } = leasesOfSuite();
-  const sequencesPaid = () => settled.map(({ sequence, paid }) => [sequence, paid]);
+  const { settled, options, sequencesPaid } = settledOfSuite();
 
   for (const [status, code] of [
     [401, 'invalid_secret_key'],
@@ -73,7 +62,7 @@ describe('client: the journal of a lease', () => {
         ['lse_1', 1, false],
       ],
     );
-    settled = [];
+    settled.length = 0;
     isKnown = true;
     const next = await farebox.lease({ ...options, journal });
     assert.deepEqual(sequencesPaid(), [
@@ -104,7 +93,7 @@ describe('client: the journal of a lease', () => {
     await copyFile(journal, left);
     hasCrashed = true;
     await closeSettled(lease);
-    settled = [];
+    settled.length = 0;
     const next = await farebox.lease({ ...options, journal: left });
     assert.deepEqual(
       settled.map(({ leaseId, sequence, paid }) => [leaseId, sequence, paid]),

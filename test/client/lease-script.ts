@@ -1,5 +1,5 @@
 /** A scripted service that has leases. Each kind of request is answered by its own part of the script. */
-import { Farebox, type FareboxOptions } from '@farebox/client';
+import { Farebox, type FareboxOptions, type LeaseOptions, type SettledCall } from '@farebox/client';
 import { answer, CHARGE, ScriptedService, type Step } from './scripted-service.ts';
 
 export interface SentEntry {
@@ -43,6 +43,22 @@ export function leasesOfSuite(settings: FareboxOptions = {}) {
       return lease;
     },
   };
+}
+
+/** The options of a lease, and the calls that were settled in the current test. */
+export function settledOfSuite() {
+  const settled: SettledCall[] = [];
+  beforeEach(() => {
+    settled.length = 0;
+  });
+  const options: LeaseOptions & { journal?: undefined } = {
+    apiKey: 'fare_ck_test_x',
+    tools: ['search'],
+    amount: 1,
+    onSettled: (results) => settled.push(...results),
+  };
+  const sequencesPaid = () => settled.map(({ sequence, paid }) => [sequence, paid]);
+  return { settled, options, sequencesPaid };
 }
 
 export function leaseScript({ take, settle, renew }: LeaseScript): Step {

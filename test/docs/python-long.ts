@@ -54,7 +54,7 @@ interface Proxy {
 
 /** Ends with this process. */
 async function startProxy(target: string): Promise<Proxy> {
-  /** What is sent in place of the response to each charge; undefined sends the response itself. */
+  /** Replaces the response to each charge; undefined sends the response unchanged. */
   const fates: (((response: ServerResponse) => unknown) | undefined)[] = [
     // The first call of the page.
     (response) => sendJson(response, 500, '{"message":"Internal server error"}'),

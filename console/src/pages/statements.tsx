@@ -71,7 +71,7 @@ export function StatementsPage() {
   );
 }
 
-/** What is owed now is in no statement: its movement is made when it is repaid. */
+/** No statement has what is owed now: a debt becomes a movement when it is repaid. */
 function Debt() {
   const debt = useQuery(balanceRead).data?.debt ?? 0;
   if (debt === 0) return null;
