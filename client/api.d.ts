@@ -804,14 +804,12 @@ export interface ChangedToolReply {
   description: string;
   /** Dollars per call. If null, each charge must state its amount. */
   price: number | null;
-  /** The rate card: dollars per unit, by the name of the unit. Null: the tool has none. */
-  card: {
+  /** The rate card, if the tool has one: dollars per unit, by the name of the unit. */
+  card?: {
     [k: string]: number;
-  } | null;
-  /**
-   * The version of the card, which receipts state. Each change makes a new one, from 1. Null: the tool has no card.
-   */
-  cardVersion: number | null;
+  };
+  /** The version of the card, which receipts state. Each change makes a new one, from 1. */
+  cardVersion?: number;
   /** When it was made, in UTC. */
   createdAt: string;
   /**
@@ -1966,14 +1964,12 @@ export interface ToolReply {
   description: string;
   /** Dollars per call. If null, each charge must state its amount. */
   price: number | null;
-  /** The rate card: dollars per unit, by the name of the unit. Null: the tool has none. */
-  card: {
+  /** The rate card, if the tool has one: dollars per unit, by the name of the unit. */
+  card?: {
     [k: string]: number;
-  } | null;
-  /**
-   * The version of the card, which receipts state. Each change makes a new one, from 1. Null: the tool has no card.
-   */
-  cardVersion: number | null;
+  };
+  /** The version of the card, which receipts state. Each change makes a new one, from 1. */
+  cardVersion?: number;
   /** When it was made, in UTC. */
   createdAt: string;
 }
@@ -1987,14 +1983,12 @@ export interface ToolsReply {
     description: string;
     /** Dollars per call. If null, each charge must state its amount. */
     price: number | null;
-    /** The rate card: dollars per unit, by the name of the unit. Null: the tool has none. */
-    card: {
+    /** The rate card, if the tool has one: dollars per unit, by the name of the unit. */
+    card?: {
       [k: string]: number;
-    } | null;
-    /**
-     * The version of the card, which receipts state. Each change makes a new one, from 1. Null: the tool has no card.
-     */
-    cardVersion: number | null;
+    };
+    /** The version of the card, which receipts state. Each change makes a new one, from 1. */
+    cardVersion?: number;
     /** How many times it has been charged. */
     totalCharges: number;
     /** Dollars it has earned, less refunds. */

@@ -18,5 +18,5 @@ comment on column farebox.rate_cards.version is 'From 1, among the cards of the 
 comment on column farebox.rate_cards.unit_picos is 'The price of each unit, in the order of units: millionths of a micro-dollar.';
 
 alter table farebox.tools add column card smallint;
-comment on column farebox.tools.card is 'The version of the card in force. Null: none.';
+comment on column farebox.tools.card is 'The version of its current card. Null: none.';
 alter table farebox.tools add constraint tools_card foreign key (id, card) references farebox.rate_cards (tool_id, version);

@@ -90,8 +90,8 @@ export function captureEntry(
 }
 
 /**
- * The entry that captures what the units cost by the rate card of the hold's tool, or why they have no cost. Null: there
- * is no such hold. A retry of a capture that was made needs no card: the ledger looks its key up before its amount.
+ * The entry that captures what the units cost by the rate card of the hold's tool, or why they have no cost. Null when
+ * there is no such hold. A retry of a capture that was made needs no card: the ledger first looks its key up.
  */
 export async function prepareCaptureOfUnits(
   deps: Pick<DraftDeps, 'tools'> & EarlierDeps & { readonly database: Database },

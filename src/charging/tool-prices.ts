@@ -24,7 +24,7 @@ interface KnownTool {
 /** Why a call has no price. `unknown_tool` with an amount: the developer has too many unregistered names. */
 export type NoPrice = 'unknown_tool' | 'tool_archived' | 'amount_required';
 
-/** What units cost by the card in force. The amount may be 0. */
+/** What units cost by the current card. The amount may be 0. */
 export interface Cost {
   readonly kind: 'cost';
   readonly amountMicros: Micros;

@@ -4,7 +4,7 @@
  */
 import { CHARGE_MICROS_MAX, type Micros } from './money.ts';
 
-/** A card in force. Its version, from 1, is unique among the cards of its tool. */
+/** A card of a tool. Its version, from 1, is unique among the cards of the tool. */
 export interface RateCard {
   readonly version: number;
   /** The price of each unit, in picodollars: millionths of a micro-dollar. */

@@ -44,22 +44,17 @@ export const Units = Type.Record(
 );
 
 const CARD_EXAMPLE = { input: 0.0000025, output: 0.00001 };
-const Card = OrNull(
-  Type.Record(Type.String({ pattern: UNIT_PATTERN }), Type.Number(), OF_UNITS),
-  'The rate card: dollars per unit, by the name of the unit. Null: the tool has none.',
-  CARD_EXAMPLE,
-);
+const Card = Type.Record(Type.String({ pattern: UNIT_PATTERN }), Type.Number(), {
+  ...OF_UNITS,
+  description: 'The rate card, if the tool has one: dollars per unit, by the name of the unit.',
+  examples: [CARD_EXAMPLE],
+});
 /** In what was charged by a card. */
 export const CardVersion = Type.Integer({
   minimum: 1,
   description: "The version of the tool's rate card that priced it, if units were charged.",
   examples: [1],
 });
-const CardInForce = OrNull(
-  Type.Integer({ minimum: 1 }),
-  'The version of the card, which receipts state. Each change makes a new one, from 1. Null: the tool has no card.',
-  1,
-);
 const CardAsked = OrNull(
   Type.Record(
     Type.String({ pattern: UNIT_PATTERN }),
@@ -100,8 +95,15 @@ const toolFields = {
   name: Text('The name used in charges.', 'search'),
   description: Text('What it does.', 'Searches the web.'),
   price: Price,
-  card: Card,
-  cardVersion: CardInForce,
+  card: Type.Optional(Card),
+  cardVersion: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      description:
+        'The version of the card, which receipts state. Each change makes a new one, from 1.',
+      examples: [1],
+    }),
+  ),
 };
 
 export const ToolReply = Closed({ ...toolFields, createdAt: Timestamp });

@@ -16,7 +16,7 @@ import {
 } from '../database.ts';
 import { earnedIn } from '../earnings/earnings.ts';
 
-/** The card in force; all null if there is none. Picodollars are text, as a bigint is no type of JSON. */
+/** The current card; all null if there is none. Picodollars are text, because JSON has no bigint. */
 const cardFields = {
   cardVersion: nullable(Type.Integer()),
   units: nullable(Type.Array(Type.String())),
@@ -38,19 +38,19 @@ export type PricedTool = Static<typeof PricedTool>;
 
 const pricedRow = row(PricedTool);
 
-/** The columns of the card in force of a row of `farebox.tools`. */
+/** The columns of the current card of a row of `farebox.tools`. */
 function cardOf(tools: string): Fragment {
-  const inForce = sql.fragment`
+  const current = sql.fragment`
     from farebox.rate_cards c
     where c.tool_id = ${sql.identifier([tools, 'id'])} and c.version = ${sql.identifier([tools, 'card'])}
   `;
   return sql.fragment`
-    ${sql.identifier([tools, 'card'])} as "cardVersion", (select c.units ${inForce}) as units,
-    (select c.unit_picos::text[] ${inForce}) as "unitPicos"
+    ${sql.identifier([tools, 'card'])} as "cardVersion", (select c.units ${current}) as units,
+    (select c.unit_picos::text[] ${current}) as "unitPicos"
   `;
 }
 
-/** The card in force of a tool; null if it has none. */
+/** The current card of a tool; null if it has none. */
 export function rateCardOf({ cardVersion, units, unitPicos }: CardFields): RateCard | null {
   if (cardVersion === null) return null;
   const picos = unitPicos ?? [];
@@ -232,7 +232,7 @@ export type NewCard = RateCard['picosOf'];
 export const CARD_VERSIONS_MAX = 32_767;
 
 /**
- * The version of the card: a new one, unless the card is in force already. Null when the developer has no such tool, or
+ * The version of the card: a new one, unless it is the current card already. Null when the developer has no such tool, or
  * the tool has had too many cards. The transaction has locked the developer's tools.
  */
 async function versionOf(

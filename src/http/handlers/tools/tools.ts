@@ -156,7 +156,7 @@ const UNIT_PRICE = 'from $0 to $1,000, with at most twelve decimals';
 
 function wireCard(tool: Pick<Tool, 'cardVersion' | 'units' | 'unitPicos'>) {
   const card = rateCardOf(tool);
-  if (!card) return { card: null, cardVersion: null };
+  if (!card) return {};
   const prices = [...card.picosOf].map(([unit, picos]) => [unit, dollarsOfPicos(picos)] as const);
   return { card: Object.fromEntries(prices), cardVersion: card.version };
 }
