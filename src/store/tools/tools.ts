@@ -232,8 +232,8 @@ export type NewCard = RateCard['picosOf'];
 export const CARD_VERSIONS_MAX = 32_767;
 
 /**
- * The version of the card: a new one, unless it is the current card already. Null when the developer has no such tool, or
- * the tool has had too many cards. The transaction has locked the developer's tools.
+ * The version of the card: a new one, unless it is the current card already. Null when the developer has no such tool,
+ * or the tool has had too many cards. The transaction has locked the developer's tools.
  */
 async function versionOf(
   tx: Transaction,
