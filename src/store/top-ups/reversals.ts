@@ -187,7 +187,7 @@ export async function lockConsumerOfTopUp(
 }
 
 /**
- * What claims nothing any more leaves its share to the others, and refunds leave theirs to disputes and warnings.
+ * What no longer claims anything leaves its share to the others, and refunds leave theirs to disputes and warnings.
  * Within a kind, the order is that of the rows, as a share depends on those before it.
  */
 async function inOrderOfShares(
