@@ -1,8 +1,9 @@
 -- Places, captures, releases and extends holds, and makes charges, one by one: any number of entries in one statement
 -- and one commit. It decides what post_fitting_groups.sql left, if a charge by a spend key is among it.
--- Guarantees: a consumer never overspends, and no budget passes a limit; of racing captures, releases and expiries,
--- the first to lock the hold wins; a capture after expires_at loses, even before the hold was swept; an idempotency
--- key acts once; entries are decided in the order of the arrays, and a refusal never affects other entries.
+-- Guarantees: a consumer never overspends, and no charge or hold takes a budget above a limit without an approval; of
+-- racing captures, releases and expiries, the first to lock the hold wins; a capture after expires_at loses, even
+-- before the hold was swept; an idempotency key acts once; entries are decided in the order of the arrays, and a
+-- refusal never affects other entries.
 -- Locks, as everywhere: holds by (ledger, id), then consumers by (ledger, id). Budgets are only changed under their
 -- consumer's lock, so they need no locks of their own.
 -- Requires: no idempotency key twice in one call.

@@ -3,8 +3,8 @@
 -- update per consumer both locks and debits it, and nothing is joined or sorted. Other consumers are not changed. Their
 -- charges are decided one by one, in batches of their own: by post_entries.sql if one of them is by a spend key, else by
 -- post_charges.sql.
--- Guarantees: those of post_charges.sql; no node of a budget passes a limit; a charge counts at its key's node and at
--- every node above, in this commit.
+-- Guarantees: those of post_charges.sql; it takes no node of a budget above a limit; a charge counts at its key's node
+-- and at every node above, in this commit.
 -- Locks, as everywhere: consumers by (ledger, id). Nodes are only changed under their consumer's lock.
 -- Requires: groups in order of (ledger, consumer); for each charge the number of its group and the group's running total
 -- up to and including it; no idempotency key twice in one call. In a batch with charges by spend keys, for each charge

@@ -7,7 +7,7 @@ import { row, sql, type Fragment, type Transaction } from './database.ts';
  * up the statement within a second. By itself it would notice only after the statement, so a command that
  * somebody stopped would keep its load, its locks and its snapshot, for hours where there are many charges.
  */
-export async function takesLong(tx: Transaction): Promise<void> {
+export async function allowLongStatements(tx: Transaction): Promise<void> {
   await tx.query(sql.typeAlias('nothing')`set local statement_timeout = 0`);
   // In a savepoint, because PostgreSQL on Windows cannot.
   await tx
@@ -37,6 +37,6 @@ export async function withLockTimeout(
 
 /** Runs a statement that waits for a lock as long as another command takes. */
 export async function waitLong(tx: Transaction, locking: Fragment): Promise<void> {
-  await takesLong(tx);
+  await allowLongStatements(tx);
   await withLockTimeout(tx, 0, () => tx.query(sql.typeAlias('nothing')`${locking}`));
 }

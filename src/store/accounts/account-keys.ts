@@ -68,7 +68,7 @@ export async function changeAccountKeys(
         update farebox.accounts set keys_charge = ${charge}, developer_day_micros = ${developerDayMicros}
         where consumer_id = ${consumer.consumerId} returning id
       )
-      -- Not when the transaction began: with many developers it may take as long as changes are looked for.
+      -- Not now(): with many developers, the transaction may take longer than processes look back for changes.
       update farebox.api_keys set changed_at = clock_timestamp()
       from changed where account_id = changed.id and kind = 'consumer' and revoked_at is null
     `);

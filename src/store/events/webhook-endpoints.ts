@@ -74,7 +74,7 @@ export interface EndpointSettings {
 }
 
 /**
- * The endpoint as it is now, if an earlier request with the same idempotency key did it, or that it was
+ * The idempotency key was used before. `known`: for the same request, with the endpoint as it is now. `key_reused`: for
  * another request.
  */
 type Known =
@@ -196,7 +196,7 @@ async function enable(tx: Transaction, id: string): Promise<void> {
       mail_tried_at = case when mail_owed_at is null then mail_tried_at end
     where id = ${id} and status = 'disabled'
   `);
-  // A transaction that did not see yet that the endpoint was disabled may have added an event or a redelivery.
+  // A transaction that did not yet see that the endpoint was disabled may have added an event or a redelivery.
   if (rowCount > 0) await dropWaiting(tx, id);
 }
 
@@ -221,7 +221,7 @@ async function dropWaiting(tx: Transaction, id: string): Promise<void> {
 }
 
 /**
- * Drops the deliveries that transactions wrote which did not see yet that the endpoint was disabled or
+ * Drops the deliveries written by transactions that did not yet see that the endpoint was disabled or
  * deleted. Their notice starts the workflow, which calls this. Does nothing when it is active.
  */
 export async function dropUnsendable(database: Database, id: string): Promise<void> {

@@ -56,7 +56,7 @@ interface Seen extends TreeView {
   readonly own: Budget | null;
 }
 
-/** A spend key whose budget has ended may do nothing any more. */
+/** A spend key whose budget has ended can no longer do anything. */
 export async function seenBy(api: Api, caller: KeyOwner): Promise<Seen> {
   const { ledger, consumerId, spend } = caller;
   const number = spend?.path.at(-1);
