@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { HOUR_MS } from '../../src/domain/durations.ts';
 import { RefusalsReply } from '../../src/schemas/refusals.ts';
-import { RefusalRecorder } from '../../src/http/refusal-recorder.ts';
+import { RefusalRecorder } from '../../src/http/refusals/refusal-recorder.ts';
 import type { Database } from '../../src/store/database.ts';
 import { listRefusals } from '../../src/store/refusals/refusals.ts';
 import type { TestAccount } from '../support/accounts.ts';
