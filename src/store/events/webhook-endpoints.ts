@@ -20,7 +20,7 @@ import {
 } from '../database.ts';
 import { lockAccount } from '../accounts/accounts.ts';
 import { postNotice } from '../outbox.ts';
-import { hashOrNull, type Retry } from '../retry.ts';
+import { hashOrNull, type RepeatedRequest } from '../repeated-request.ts';
 import { postEvent } from './events.ts';
 import { FIRST_ID } from '../in-steps.ts';
 
@@ -92,7 +92,7 @@ export async function makeWebhookEndpoint(
   accountId: string,
   secretMaster: number,
   { url, types, description }: EndpointSettings,
-  retry?: Retry,
+  retry?: RepeatedRequest,
 ): Promise<
   | Known
   | { readonly kind: 'made'; readonly endpoint: WebhookEndpoint }
@@ -118,7 +118,7 @@ export async function makeWebhookEndpoint(
   });
 }
 
-async function findMade(tx: Transaction, retry: Retry): Promise<Known | undefined> {
+async function findMade(tx: Transaction, retry: RepeatedRequest): Promise<Known | undefined> {
   const found = await tx.maybeOne(sql.type(knownRow)`
     select id, request_hash = ${hashOrNull(retry.requestHash)} as "isSame" from farebox.webhook_endpoints
     where idempotency_hash = ${hashOrNull(retry.keyHash)}
@@ -277,7 +277,7 @@ export async function rollWebhookSecret(
   which: WhichEndpoint,
   secretMaster: number,
   overlapSeconds: number,
-  retry?: Retry,
+  retry?: RepeatedRequest,
 ): Promise<
   | Known
   | { readonly kind: 'rolled'; readonly endpoint: WebhookEndpoint }

@@ -41,8 +41,8 @@ import type { Reply, Request } from '../../endpoint.ts';
 import { invalidField } from '../../invalid-field.ts';
 import { noSuch } from '../../look-ups.ts';
 import { invalidCursor, listPage } from '../../pagination.ts';
+import { keyReused, retryOf } from '../../repeated-requests.ts';
 import { REPLAYED } from '../../respond.ts';
-import { keyReused, retryOf } from '../../retries.ts';
 import type { Api } from '../../services.ts';
 
 /** The largest possible balance. */
