@@ -1,6 +1,6 @@
 /**
- * The budgets through which developers charge keys of an account that has a ceiling for each developer and
- * day. Which budget it is never changes, so memory is right; what it allows and has left is checked as with
+ * The budgets through which developers charge keys of an account that has a daily limit for each developer.
+ * Which budget it is never changes, so memory is right; what it allows and has left is checked as with
  * any budget.
  */
 import { LRUCache } from 'lru-cache';
@@ -37,7 +37,7 @@ export class AccountKeyGuard {
       switch (found.kind) {
         case 'found':
           return { ...key, spend: found.budget };
-        case 'no_ceiling':
+        case 'no_day_limit':
           return key;
         case 'full':
           return null;
