@@ -21,7 +21,7 @@ const OPTIONS = ['timeoutMs', 'signal'];
 const JSON_TYPE = { 'Content-Type': 'application/json' };
 const LAST_ARGUMENT =
   "a call's options, which are its last argument: an idempotencyKey belongs in the argument before it";
-/** The deed of a read: it changes nothing, so its outcome is never unknown. */
+/** A read has no effect, so its outcome is never unknown. */
 const READ = {};
 
 export class Calls {
@@ -80,33 +80,33 @@ export class Calls {
   }
 
   /**
-   * A write that may be sent again, because its idempotency key or its nature makes it take effect once. `deed` has the
-   * words for the error: `noun` when it may have happened, `done` when it did not. If money moves, `isDone(json)` says
-   * whether a success tells of it. Resolves with `{ json, replayed }`.
+   * A write that may be sent again, because its idempotency key or its nature makes it take effect once. `effect` has
+   * the words for the error: `noun` when it may have happened, `done` when it did not. If money moves, `isDone(json)`
+   * says whether a success tells of it. Resolves with `{ json, replayed }`.
    */
-  async write(asked, deed, options) {
+  async write(asked, effect, options) {
     const { idempotencyKey } = asked;
-    if (idempotencyKey !== undefined) prepare(deed, () => checkIdempotencyKey(idempotencyKey));
-    return this.#ask(asked, deed, options);
+    if (idempotencyKey !== undefined) prepare(effect, () => checkIdempotencyKey(idempotencyKey));
+    return this.#ask(asked, effect, options);
   }
 
   /**
    * A POST under the caller's idempotency key or a random one, so that it may be sent again. Resolves with
    * the body.
    */
-  async post(path, { body, idempotencyKey = crypto.randomUUID() }, deed, options) {
+  async post(path, { body, idempotencyKey = crypto.randomUUID() }, effect, options) {
     const asked = { method: 'POST', path, body, idempotencyKey };
-    return (await this.write(asked, deed, options)).json;
+    return (await this.write(asked, effect, options)).json;
   }
 
   /** A write that takes effect each time it arrives, so it is not sent again when it may have arrived. */
-  async writeOnce(asked, deed, options) {
-    return (await this.#ask({ ...asked, isSentOnce: true }, deed, options)).json;
+  async writeOnce(asked, effect, options) {
+    return (await this.#ask({ ...asked, isSentOnce: true }, effect, options)).json;
   }
 
-  async #ask(asked, deed, options) {
+  async #ask(asked, effect, options) {
     const { method = 'GET', path, body, idempotencyKey, isSentOnce } = asked;
-    const isAnswer = asked.isAnswer ?? deed.isDone ?? (() => true);
+    const isAnswer = asked.isAnswer ?? effect.isDone ?? (() => true);
     const headers = {
       ...(body !== undefined && JSON_TYPE),
       ...(idempotencyKey !== undefined && { 'Idempotency-Key': idempotencyKey }),
@@ -123,7 +123,7 @@ export class Calls {
       return isSentOnce && failure.unknown ? { ...failure, retryable: false } : failure;
     }, options);
     if (answer.json) return answer;
-    throw failed(answer, isUnknown, deed, idempotencyKey);
+    throw failed(answer, isUnknown, effect, idempotencyKey);
   }
 }
 
@@ -132,15 +132,15 @@ export function checkCallOptions(options) {
 }
 
 /** The error of a call that did nothing, or whose outcome is unknown. */
-export function failed(answer, isUnknown, deed, idempotencyKey) {
+export function failed(answer, isUnknown, effect, idempotencyKey) {
   const reason = answer.isAborted ? 'The call was aborted' : 'Farebox cannot be reached';
-  if (deed === READ) return errorOf(answer, reason, { outcome: 'not_done' });
+  if (effect === READ) return errorOf(answer, reason, { outcome: 'not_done' });
   const unavailable = isUnknown
-    ? `Farebox gave no response, so the ${deed.noun} may have been made` +
+    ? `Farebox gave no response, so the ${effect.noun} may have been made` +
       (idempotencyKey === undefined ? '' : '; call again with the same idempotencyKey to find out')
-    : `${reason}; nothing was ${deed.done}`;
-  const outcome = isUnknown ? 'unknown' : `not_${deed.done}`;
-  const told = isUnknown && answer.refused ? withLost(answer, deed) : answer;
+    : `${reason}; nothing was ${effect.done}`;
+  const outcome = isUnknown ? 'unknown' : `not_${effect.done}`;
+  const told = isUnknown && answer.refused ? withLost(answer, effect) : answer;
   return errorOf(told, unavailable, { outcome, idempotencyKey });
 }
 

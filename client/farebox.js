@@ -129,9 +129,9 @@ export class Farebox {
   async batch(members, options) {
     const charges = prepare(BATCH, () => members.map(toSend));
     const asked = { method: 'POST', path: '/v1/charges/batch', body: { charges } };
-    const deed = { ...BATCH, isDone: hasResults(charges.length, isResult) };
+    const effect = { ...BATCH, isDone: hasResults(charges.length, isResult) };
     try {
-      const { results } = (await this.#calls.write(asked, deed, options)).json;
+      const { results } = (await this.#calls.write(asked, effect, options)).json;
       return withKeys(results, charges);
     } catch (error) {
       const idempotencyKeys = charges.map((member) => member.idempotencyKey);

@@ -58,9 +58,9 @@ export class Holds {
     return this.#calls.get(`/v1/holds/${idInPath(id)}`, {}, options);
   }
 
-  async #write(path, body, idempotencyKey, deed, options) {
+  async #write(path, body, idempotencyKey, effect, options) {
     const asked = { method: 'POST', path, body, idempotencyKey };
-    const { json, replayed } = await this.#calls.write(asked, deed, options);
+    const { json, replayed } = await this.#calls.write(asked, effect, options);
     return { ...json, replayed };
   }
 }

@@ -24,8 +24,8 @@ const SETTLE_AFTER_MS = 1_000;
 /** How often a lease that has ended during an outage asks for the next one while nobody calls. */
 const ASK_AGAIN_MS = 3_000;
 /**
- * While money is short: a lease that is smaller than was asked for is given back for another one at most so often, and
- * after a refusal, one is asked for in advance at most so often.
+ * While money is short: a lease that is smaller than was asked for is exchanged for another one at most this often, and
+ * after a refusal, one is requested in advance at most this often.
  */
 const KEEP_SMALL_MS = 30_000;
 /** If it is lost, the lease expires. */

@@ -42,8 +42,8 @@ export class Leases {
       amount: amountToSend(entry.amount, `entries.${n}.amount`),
     }));
     const isDone = hasResults(entries.length, isResult);
-    const deed = { noun: 'settlement', done: 'charged', isDone };
-    return this.#write(path, { ...others, entries: amounts }, deed, options);
+    const effect = { noun: 'settlement', done: 'charged', isDone };
+    return this.#write(path, { ...others, entries: amounts }, effect, options);
   }
 
   async renew(request, options) {
@@ -67,9 +67,9 @@ export class Leases {
     return this.#calls.get(`/v1/leases/${idInPath(id)}`, {}, options);
   }
 
-  async #write(path, body, deed, options, idempotencyKey) {
+  async #write(path, body, effect, options, idempotencyKey) {
     const asked = { method: 'POST', path, body, idempotencyKey };
-    return (await this.#calls.write(asked, deed, options)).json;
+    return (await this.#calls.write(asked, effect, options)).json;
   }
 }
 

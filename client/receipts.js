@@ -25,8 +25,8 @@ export async function verifyReceipt(keys, receipt) {
     bytesOf(signature),
     new TextEncoder().encode(signed),
   );
-  const said = isSigned ? saidIn(payload) : undefined;
-  return said ? { valid: true, ...said } : NOT_VALID;
+  const contents = isSigned ? contentsOf(payload) : undefined;
+  return contents ? { valid: true, ...contents } : NOT_VALID;
 }
 
 // 64 bytes leave four bits of the last character unused.
@@ -46,15 +46,15 @@ export async function verifyPublicReceipt(keys, receipt) {
   const key = await crypto.subtle.importKey('jwk', { kty, crv, x }, ED25519, false, ['verify']);
   const text = new TextEncoder().encode(signed);
   const isSigned = await crypto.subtle.verify(ED25519, key, bytesOf(signature), text);
-  const said = isSigned ? saidIn(payload) : undefined;
-  return said ? { valid: true, ...said } : NOT_VALID;
+  const contents = isSigned ? contentsOf(payload) : undefined;
+  return contents ? { valid: true, ...contents } : NOT_VALID;
 }
 
 /** The same contents, signed for everybody. Repeating the request changes nothing. */
 export async function publicReceipt(calls, receipt, options) {
   const asked = { method: 'POST', path: '/v1/receipts/public', body: { receipt } };
-  const deed = { noun: 'public receipt', done: 'signed', isDone: hasReceipt };
-  return (await calls.write(asked, deed, options)).json.receipt;
+  const effect = { noun: 'public receipt', done: 'signed', isDone: hasReceipt };
+  return (await calls.write(asked, effect, options)).json.receipt;
 }
 
 function hasReceipt({ receipt }) {
@@ -103,11 +103,11 @@ export class ReceiptKeys {
 }
 
 /** The charge or invocation in a payload, with the service's field names; undefined for anything else. */
-function saidIn(payload) {
-  const said = JSON.parse(new TextDecoder().decode(bytesOf(payload)));
-  const { id, consumerId, developerId, tool, micros, createdAt, grantId } = said;
-  const livemode = said.livemode !== false;
-  if (typeof grantId === 'string') return { invocation: said };
+function contentsOf(payload) {
+  const contents = JSON.parse(new TextDecoder().decode(bytesOf(payload)));
+  const { id, consumerId, developerId, tool, micros, createdAt, grantId } = contents;
+  const livemode = contents.livemode !== false;
+  if (typeof grantId === 'string') return { invocation: contents };
   if (typeof tool !== 'string' || !Number.isSafeInteger(micros)) return undefined;
   const amount = micros / MICROS_PER_DOLLAR;
   return { charge: { id, consumerId, developerId, tool, amount, createdAt, livemode } };

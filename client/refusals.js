@@ -27,7 +27,8 @@ export function isOwnMistake({ code, type }) {
 
 /**
  * Returns `{ status, headers, error }`. Hides the server's own mistakes, such as a wrong secret key, from the caller,
- * and idempotency keys, which only the server can use. No status invites to repeat a call that may have been paid.
+ * and idempotency keys, which only the server can use. No status invites the caller to
+ * repeat a call that may have been paid for.
  */
 export function refusalOf(error) {
   const { outcome, requestId } = error;

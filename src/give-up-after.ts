@@ -1,7 +1,7 @@
 /**
- * A limit for a wait. While the process stands still, because its machine is paused or busy for example, what it waits
- * for may have arrived without being read. So it waits longer by the time that it stood still at the end,
- * twice as long at most.
+ * A limit for a wait. While the process is suspended, for example because its machine is paused or busy, what it is
+ * waiting for may arrive without being read. So the wait is extended by the time for which the process stood still at
+ * its end, to at most twice its length.
  */
 
 /** Calls `giveUp` after `ms` milliseconds. Call the result when the wait has ended. */

@@ -151,7 +151,10 @@ export class Steps {
   }
 }
 
-/** Waits on when the cancellation of the workflow is requested, which ends it in order and which updates outlast. */
+/**
+ * Continues to wait when the cancellation of the workflow is requested: the workflow ends in order, and updates outlast
+ * the request.
+ */
 export async function lasting<T>(wait: () => Promise<T>): Promise<T> {
   try {
     return await wait();

@@ -1,4 +1,4 @@
-/** Keeps a page whose loss would lose something: steps back and forward in the history do nothing meanwhile. */
+/** Keeps a page that must not be lost: going back or forward in the history does nothing meanwhile. */
 import { useRouter } from '@tanstack/react-router';
 import { useEffect } from 'react';
 import { isLeaving } from './session.ts';

@@ -1,6 +1,6 @@
 /**
  * Reads a request's parameters by name and type, and refuses malformed ones. Every parameter must be read (or named as
- * ignored) before `finish`, which refuses the rest as Stripe does: a misspelt parameter never passes unnoticed. An
+ * ignored) before `finish`, which refuses the rest as Stripe does: a misspelled parameter never passes unnoticed. An
  * empty string means "not set", as on Stripe.
  */
 import { invalidParam } from './errors.ts';

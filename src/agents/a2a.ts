@@ -37,12 +37,12 @@ export const callA2a: Adapter = async (request, guarded, noteTask) => {
   const legacy = new LegacyJsonRpcTransport(options);
   if (task) {
     const transport = task.version === legacy.protocolVersion ? legacy : current;
-    const answer = await unless(LOST, () => follow(transport, task, guarded));
+    const answer = await undefinedOn(LOST, () => follow(transport, task, guarded));
     if (answer) return answer;
   }
   const converseBy = (transport: Transport) => converse(transport, request, guarded, noteTask);
   return (
-    (await unless(NOT_UNDERSTOOD, () => converseBy(current))) ??
+    (await undefinedOn(NOT_UNDERSTOOD, () => converseBy(current))) ??
     (await converseBy(legacy).catch(refused))
   );
 };
@@ -146,7 +146,7 @@ function unavailableIfInternal(error: unknown): never {
 }
 
 /** Undefined: the agent answered with one of these errors. */
-async function unless(
+async function undefinedOn(
   codes: ReadonlySet<number>,
   act: () => Promise<AgentAnswer>,
 ): Promise<AgentAnswer | undefined> {

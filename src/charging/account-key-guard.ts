@@ -1,6 +1,6 @@
 /**
- * The budgets through which developers charge keys of an account that has a ceiling for each developer and
- * day. Which budget it is never changes, so memory is right; what it allows and has left is checked as with
+ * The budgets through which developers charge keys of an account that has a daily limit for each developer.
+ * Which budget it is never changes, so memory is right; what it allows and has left is checked as with
  * any budget.
  */
 import { LRUCache } from 'lru-cache';
@@ -27,8 +27,8 @@ export class AccountKeyGuard {
   }
 
   /**
-   * The key as it pays the developer: under a ceiling, through the developer's budget. Null when it does not
-   * pay: its owner closed it, or keys of the account can make no more budgets.
+   * The key as the payer of the developer: with a daily limit for each developer, it pays through the developer's
+   * budget. Null if it does not pay: its owner closed it, or keys of the account can create no more budgets.
    */
   payerOf(key: KeyOwner, developer: Developer): MaybePromise<KeyOwner | null> {
     if (key.guard === null) return key;
@@ -37,7 +37,7 @@ export class AccountKeyGuard {
       switch (found.kind) {
         case 'found':
           return { ...key, spend: found.budget };
-        case 'no_ceiling':
+        case 'no_day_limit':
           return key;
         case 'full':
           return null;

@@ -84,7 +84,7 @@ interface Lane<Draft, Outcome> {
   isScheduled: boolean;
   /** The most charges in its next flush. Less than usual after the database has rejected a flush for its data. */
   max: number;
-  /** How many of its next charges may be the one because of which the database rejected that flush. */
+  /** How many of its next charges are suspected of having made the database reject that flush. */
   suspects: number;
 }
 

@@ -1,4 +1,4 @@
-/** Refusals that a flood gets take time. */
+/** Delays refusals, so that a flood of refused requests cannot keep the process busy. */
 import { setTimeout as delay } from 'node:timers/promises';
 
 /**

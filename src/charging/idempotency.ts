@@ -3,7 +3,7 @@
  * recognizes by a hash. The fingerprint covers the request as sent, not what follows from it: a price that changed
  * meanwhile does not turn a retry into another request. Rows keep these hashes, so none of them may ever change.
  * Refunds and top-ups are not here: their rows keep the idempotency key itself, and what was asked for. Neither are
- * requests that make keys, budgets and the like (../http/retries.ts).
+ * requests that make keys, budgets and the like (../http/repeated-requests.ts).
  */
 import { hash } from 'node:crypto';
 import type { OverMode } from '../domain/hold.ts';

@@ -72,8 +72,8 @@ export const REPLAY_DELAY_MS_MAX = 60_000;
 export const CLOCK_SKEW_MS_MAX = 300_000;
 
 /**
- * How far a process's clock, or Postgres' back, may jump between two readings of Postgres' clock. Less than
- * `LATEST_BEGINNING_MS`, after which charges count as closed.
+ * How far a process's clock may jump, or Postgres' clock jump back, between two readings of Postgres' clock. Less
+ * than `LATEST_BEGINNING_MS`, after which charges count as closed.
  */
 export const CLOCK_JUMP_MS_MAX = 30_000;
 

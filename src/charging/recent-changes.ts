@@ -67,7 +67,7 @@ export class RecentChanges {
     this.#listeners.push(listener);
   }
 
-  /** Whether the last answer is young enough to trust what no change was reported of. */
+  /** Whether the last answer is recent enough to trust what is remembered and was not reported as changed. */
   get areKnown(): boolean {
     return performance.now() < this.#knownUntil;
   }

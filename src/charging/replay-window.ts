@@ -15,7 +15,7 @@ export function replayWindow(nowMs: number): ReplayWindow {
 /**
  * The same for the calls of a lease. They are known as long as the lease itself, because a journal may send
  * them again at any time. They have later times than the lease, unless the clock was set back, and none is
- * charged after its longest time: so an old lease is not looked up in all the months since.
+ * charged after the longest life of a lease: so an old lease is not looked up in all the months since.
  */
 export function replayWindowOfLease(leaseId: string, nowMs: number): ReplayWindow {
   const { fromId, toId } = replayWindow(nowMs);

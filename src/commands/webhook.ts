@@ -23,7 +23,7 @@ import {
   listWebhookEndpoints,
   type WebhookEndpoint,
 } from '../store/events/webhook-endpoints.ts';
-import { keepMasterSecrets } from '../store/master-secrets.ts';
+import { ensureSameMasterSecrets } from '../store/master-secrets.ts';
 import { nullIfNone, orNone } from './budget-arguments.ts';
 import { common, type Common } from './common-options.ts';
 import { CommandError, getAccount, ifLost, SAME_AGAIN, withDatabase } from './database-command.ts';
@@ -183,7 +183,7 @@ async function withRules<T>(
     allowPrivate: allowPrivateEndpoints,
   };
   return withDatabase(dataDir, async (database, { ledgerCount }) => {
-    await keepMasterSecrets(database, masterSecrets);
+    await ensureSameMasterSecrets(database, masterSecrets);
     return work(database, rules, ledgerCount);
   });
 }

@@ -11,7 +11,7 @@ import {
 } from '../store/console/client-limits.ts';
 
 /**
- * For so long, PostgreSQL is not asked about a client that was refused. Each count waits for the disk. Short, so that
+ * How long PostgreSQL is not asked about a client that was refused. Each count waits for the disk. Short, so that
  * the seconds in a refusal stay right.
  */
 const REFUSED_MS = 1_000;

@@ -4,7 +4,7 @@
  */
 import type { BetterAuthPlugin } from 'better-auth';
 import { APIError, createAuthMiddleware } from 'better-auth/api';
-import { remembered } from '../domain/remembered.ts';
+import { remembered } from '../remembered.ts';
 
 /** Where somebody chooses a password: by a link, the first one as well as any later one. */
 const PATH = '/reset-password';

@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ApiError } from '../domain/errors.ts';
-import { remembered } from '../domain/remembered.ts';
+import { remembered } from '../remembered.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import { prolongSession } from '../store/console/sessions.ts';
 import { findAccountOfUser, type AccountOwner } from '../store/console/users.ts';

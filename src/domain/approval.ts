@@ -49,16 +49,16 @@ export const REASON_MAX = 500;
  */
 export const ASKS_OF_KEY_MAX = 20;
 /**
- * The same of one budget, and of one account, by developers and by key holders, each: a key that may make keys has any
- * number of them, and a request may expire soon.
+ * The same for one budget and for one account, counted separately for developers and for key holders. A key that may
+ * create keys can have any number of them, and requests may expire soon.
  */
 export const ASKS_OF_BUDGET_MAX = 50;
 export const ASKS_OF_ACCOUNT_MAX = 200;
 /** How long `once` can be used after the decision, in hours. As in functions/post_entries_2.sql. */
 export const ONCE_HOURS = 24;
-/** For so long the same question gets the same denial, and the owner no second mail. */
+/** How long the same question gets the same denial again, and the owner no second mail. */
 export const DENIED_SECONDS = 3_600;
-/** What an owner has approved for one budget. */
+/** The most developers that an owner can approve for one budget. */
 export const APPROVED_DEVELOPERS_MAX = 1_000;
 
 /** Answers that do not fit are refused before anything is looked up: what the call lacks decides what helps. */

@@ -15,7 +15,7 @@ export const TOP_UP_STATUSES = [
 
 export type TopUpStatus = (typeof TOP_UP_STATUSES)[number];
 
-/** Before, it may still be paid: even an expired or failed one. */
+/** A top-up that is not credited yet may still be paid, even if it has expired or failed. */
 export function isCredited(status: TopUpStatus): boolean {
   return status !== 'pending' && status !== 'expired' && status !== 'failed';
 }
@@ -80,7 +80,7 @@ export function payableText({
 export const OPEN_TOP_UPS_MAX = 100;
 /** Beyond it, keys open no more, so that the holder of a key does not keep the owner from topping up. */
 export const KEYS_OPEN_TOP_UPS_MAX = 80;
-/** Open checkouts of one consumer that were opened through links, counted apart: anybody with a link opens them. */
+/** Open checkouts of one consumer that links opened, counted separately: anybody with a link opens them. */
 export const OPEN_LINK_CHECKOUTS_MAX = 50;
 
 /** How many top-ups may be open before another one is opened. */

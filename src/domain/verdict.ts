@@ -8,7 +8,7 @@ export interface SeenPayment {
   readonly paidMicros: Micros;
   readonly taxMicros: Micros;
   readonly invoiceId?: string | undefined;
-  /** Refunded or disputed since, fully or in part: the credit has that read. */
+  /** It has since been refunded or disputed, fully or in part. The workflow then reads the reversals. */
   readonly hasReversals: boolean;
 }
 

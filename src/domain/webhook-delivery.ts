@@ -14,7 +14,7 @@ export const ANSWER_CHARACTERS_MAX = 1_000;
 
 /** The pauses after the first failures, in seconds. The last repeats until the delivery is given up. */
 const RETRY_SECONDS = [5, 30, 120, 600, 1_800];
-/** The first pause, for which the setting `WEBHOOK_RETRY_MS` can stand. The others change in proportion. */
+/** The first pause by default; the setting `WEBHOOK_RETRY_MS` replaces it. The others change in proportion. */
 export const WEBHOOK_RETRY_MS = 5_000;
 
 /** The pause after an attempt, counted from 1, with jitter by `chance` from 0 to 1. */

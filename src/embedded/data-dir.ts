@@ -46,7 +46,7 @@ export function holdDataDir(dataDir: string): { release(): void } | undefined {
   return tryLock(join(dataDir, LOCK_FILE), 'begin exclusive');
 }
 
-/** Where no directory can be made, such as in /proc, Node's `recursive` tries for ever. */
+/** Where no directory can be made, such as in /proc, Node's `recursive` tries forever. */
 function makeFirstMissing(path: string): void {
   const above = dirname(path);
   if (existsSync(path)) return;

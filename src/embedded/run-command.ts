@@ -7,7 +7,10 @@ import { CLI, type Context, type Settings } from './parts.ts';
 
 /** Before the lines that are ours. */
 const OURS = 'farebox: ';
-/** A command that fails ends when it has said why. If it runs on, it said a warning, or for what it waits. */
+/**
+ * A command that fails ends when it has said why. If it keeps running, it printed a warning, or what it is
+ * waiting for.
+ */
 const WARNING_AFTER_MS = 1_000;
 
 /** Runs the command to its end and returns its output. Throws with its error when it fails. */

@@ -14,7 +14,7 @@ import { openPoster, type Posted, type Poster } from '../egress/post.ts';
 import type { SharedPlaces } from '../domain/shared-places.ts';
 import type { Database } from '../store/database.ts';
 import {
-  disableIfLate,
+  disableIfStillFailing,
   hastenDeliveries,
   listDueDeliveries,
   nextDeliveryInMs,
@@ -209,7 +209,7 @@ async function sendInLanes(
     await Promise.all([...running.values()].map(({ ended }) => ended));
   }
   // After all of them: one that it accepted may be recorded after one that it refused.
-  if (isLate) await disableIfLate(database, endpointId);
+  if (isLate) await disableIfStillFailing(database, endpointId);
 }
 
 async function firstOf(running: ReadonlyMap<string, Running>): Promise<void> {

@@ -13,7 +13,7 @@ import {
   type WebhookEndpoint,
   type WhichEndpoint,
 } from '../store/events/webhook-endpoints.ts';
-import type { Retry } from '../store/retry.ts';
+import type { RepeatedRequest } from '../store/repeated-request.ts';
 import type { WebhookSigner } from './signing.ts';
 
 interface Rules {
@@ -47,7 +47,7 @@ export async function addEndpoint(
   accountId: string,
   settings: EndpointSettings,
   { signer, allowPrivate }: Rules & { readonly signer: WebhookSigner },
-  retry?: Retry,
+  retry?: RepeatedRequest,
 ): Promise<UrlRefused | NotRepeated | { readonly kind: 'too_many' } | Done> {
   const problem = webhookProblem(settings.url, { allowPrivate });
   if (problem) return { kind: 'url_refused', problem };
@@ -78,7 +78,7 @@ export async function rollSecret(
   which: WhichEndpoint,
   overlapSeconds: number,
   signer: WebhookSigner,
-  retry?: Retry,
+  retry?: RepeatedRequest,
 ): Promise<NotRepeated | { readonly kind: 'unknown' } | Done> {
   const { activeMaster } = signer;
   const rolled = await rollWebhookSecret(database, which, activeMaster, overlapSeconds, retry);

@@ -47,7 +47,7 @@ export class ApprovalWatch {
 
   /**
    * Resolves with the approval when it has ended and everybody has seen it; undefined: not in time, or the
-   * key or session of who waits has ended meanwhile.
+   * key or session of the caller has ended meanwhile.
    */
   async wait(
     id: string,

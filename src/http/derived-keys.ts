@@ -7,7 +7,7 @@ import { hkdfSync } from 'node:crypto';
 import { composeKey, type KeyKind } from '../domain/api-keys.ts';
 import type { Mode } from '../domain/mode.ts';
 import { hashOfKey, newKey } from '../store/accounts/api-keys.ts';
-import type { Repeatable } from './retries.ts';
+import type { Repeatable } from './repeated-requests.ts';
 import type { Api } from './services.ts';
 
 /** More than a key needs: some bytes are skipped. */

@@ -10,9 +10,9 @@ import { wireId } from '../domain/ids.ts';
 import { TOOL_NAME_MAX } from '../schemas/shapes.ts';
 import { hashOfKey, type KeyOwner } from '../store/accounts/api-keys.ts';
 import { ownerInMemory, type KeysInMemory } from './authenticate.ts';
-import { RefusalCounts } from './refusal-counts.ts';
-import { RefusalLog } from './refusal-log.ts';
-import type { RefusalRecorder } from './refusal-recorder.ts';
+import { RefusalCounts } from './refusals/refusal-counts.ts';
+import { RefusalLog } from './refusals/refusal-log.ts';
+import type { RefusalRecorder } from './refusals/refusal-recorder.ts';
 import { requestIdOf } from './respond.ts';
 
 export interface RouteTally {

@@ -2,7 +2,7 @@
 import type { AutoTopUpFailureCode, SuspectReason } from '../domain/top-up.ts';
 import {
   dropTurnedOff,
-  settleTurnedOff,
+  recordTurnedOffMailed,
   takeTurnedOff,
   type TurnedOff,
 } from '../store/top-ups/auto-top-up-mails.ts';
@@ -15,7 +15,7 @@ export function autoTopUpMails(deps: OwedMailDeps): OwedMails<TurnedOff> {
   return owedMails(deps, {
     take: (untriedForMs) => takeTurnedOff(database, untriedForMs),
     mailOf: async ({ email, reason }) => autoTopUpsOffMail(email, reason, url),
-    settle: (owed) => settleTurnedOff(database, owed),
+    recordMailed: (owed) => recordTurnedOffMailed(database, owed),
     drop: (owedForMs) => dropTurnedOff(database, owedForMs),
     kindOf: () => 'auto_top_ups_off',
   });

@@ -2,7 +2,7 @@
 import { wireId } from '../domain/ids.ts';
 import {
   dropDisabled,
-  settleDisabled,
+  recordDisabledMailed,
   takeDisabled,
   type DisabledEndpoint,
 } from '../store/events/disabled-mails.ts';
@@ -14,7 +14,7 @@ export function endpointMails(deps: OwedMailDeps): OwedMails<DisabledEndpoint> {
   return owedMails(deps, {
     take: (untriedForMs) => takeDisabled(database, untriedForMs),
     mailOf: async (owed) => endpointDisabledMail(owed),
-    settle: (owed) => settleDisabled(database, owed),
+    recordMailed: (owed) => recordDisabledMailed(database, owed),
     drop: (owedForMs) => dropDisabled(database, owedForMs),
     kindOf: () => 'endpoint_disabled',
   });

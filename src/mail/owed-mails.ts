@@ -28,7 +28,7 @@ export interface OwedRows<Owed> {
   readonly take: (untriedForMs: number) => Promise<Owed | null>;
   /** Null: the recipient no longer exists. */
   readonly mailOf: (owed: Owed) => Promise<Mail | null>;
-  readonly settle: (owed: Owed) => Promise<void>;
+  readonly recordMailed: (owed: Owed) => Promise<void>;
   /** Gives up those owed for longer than this, and returns their number. */
   readonly drop: (owedForMs: number) => Promise<number>;
   /** For the log. */
@@ -51,7 +51,7 @@ export function owedMails<Owed>(
   async function send(owed: Owed): Promise<void> {
     try {
       const mail = await rows.mailOf(owed);
-      if (mail === null || isSettled(await sendMail(mail))) await rows.settle(owed);
+      if (mail === null || isSettled(await sendMail(mail))) await rows.recordMailed(owed);
     } catch (err) {
       log.error({ err, kind: rows.kindOf(owed) }, 'a mail could not be sent; will retry');
     }

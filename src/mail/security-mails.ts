@@ -6,7 +6,7 @@
 import {
   dropOwedMails,
   findOwedMail,
-  settleOwedMail,
+  recordSecurityMailed,
   takeOwedMail,
   type OwedMail,
   type OwedMailKind,
@@ -40,7 +40,7 @@ export function securityMails(deps: OwedMailDeps): SecurityMails {
   const mails = owedMails(deps, {
     take: (untriedForMs) => takeOwedMail(database, untriedForMs),
     mailOf,
-    settle: (owed) => settleOwedMail(database, owed),
+    recordMailed: (owed) => recordSecurityMailed(database, owed),
     drop: (owedForMs) => dropOwedMails(database, owedForMs),
     kindOf: ({ kind }) => kind,
   });

@@ -2,7 +2,7 @@
 import type { Transporter } from 'nodemailer';
 import type { Logger } from 'pino';
 import type { MailConfig } from '../config.ts';
-import { remembered } from '../domain/remembered.ts';
+import { remembered } from '../remembered.ts';
 import type { Database } from '../store/database.ts';
 import { keepMail } from '../store/console/mails.ts';
 

@@ -26,7 +26,7 @@ import { createFairShares } from '../http/fair-shares.ts';
 import { createQuotedTaxes } from '../http/handlers/top-ups/quote.ts';
 import { createRateLimits } from '../http/rate-limits.ts';
 import { Readiness } from '../http/readiness.ts';
-import { RefusalRecorder } from '../http/refusal-recorder.ts';
+import { RefusalRecorder } from '../http/refusals/refusal-recorder.ts';
 import { ResponseRecorder } from '../http/response-recorder.ts';
 import type { Api } from '../http/services.ts';
 import { STARTS_AT_ONCE_MAX } from '../invocations/request-invocation.ts';

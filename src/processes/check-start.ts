@@ -3,9 +3,9 @@ import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { checkServer } from '../store/check-server.ts';
 import { createDatabase } from '../store/database.ts';
-import { keepMasterSecrets } from '../store/master-secrets.ts';
+import { ensureSameMasterSecrets } from '../store/master-secrets.ts';
 import { checkMigrated } from '../store/migrations.ts';
-import { keepProcessorMode } from '../store/processor-mode.ts';
+import { ensureProcessorMode } from '../store/processor-mode.ts';
 import { isLiveKey } from '../stripe/webhook.ts';
 
 /**
@@ -18,8 +18,8 @@ export async function checkStart(config: Config, log: Logger): Promise<void> {
   await checkMigrated(databaseUrl);
   const database = await createDatabase(databaseUrl, { maxPoolSize: 1, onError: () => {} });
   try {
-    await keepProcessorMode(database, isLiveKey(stripe.secretKey));
-    for (const warning of await keepMasterSecrets(database, masterSecrets)) log.warn(warning);
+    await ensureProcessorMode(database, isLiveKey(stripe.secretKey));
+    for (const warning of await ensureSameMasterSecrets(database, masterSecrets)) log.warn(warning);
   } finally {
     await database.end();
   }

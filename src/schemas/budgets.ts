@@ -1,4 +1,4 @@
-/** Schemas of budgets and spend keys. The bodies are closed: a limit that is misspelt must not be ignored. */
+/** Schemas of budgets and spend keys. The bodies are closed: a limit that is misspelled must not be ignored. */
 import { Type, type Static } from 'typebox';
 import { APPROVED_DEVELOPERS_MAX } from '../domain/approval.ts';
 import { BUDGET_DEPTH_MAX, BUDGET_STATUSES, USAGE_GROUPS, WINDOW_UNITS } from '../domain/budget.ts';

@@ -51,7 +51,7 @@ async function readSession(client: Client, mark: string): Promise<Session> {
   const { rows } = await client.query<Session>(
     `select coalesce(current_setting('farebox.mark', true) = $1, false) as "isOurs",
       array(select name from json_each_text($2) as wanted (name, value)
-        -- The style of dates has their order too, and the time zone of a server may be called so.
+        -- DateStyle also has the order of day and month, and a server may call the time zone Etc/UTC.
         where not current_setting(name) in (value, value || ', MDY', value || ', DMY', value || ', YMD', 'Etc/' || value)
         order by name) as unusual,
       current_setting('session_replication_role') <> 'replica' as "firesTriggers",

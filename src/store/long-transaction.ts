@@ -3,17 +3,19 @@ import { Type } from 'typebox';
 import { row, sql, type Fragment, type Transaction } from './database.ts';
 
 /**
- * No limit for a statement of this transaction, as long as this process lives: when it ends, PostgreSQL gives
- * up the statement within a second. By itself it would notice only after the statement, so a command that
- * somebody stopped would keep its load, its locks and its snapshot, for hours where there are many charges.
+ * When this process ends, PostgreSQL gives up the statement of this transaction within a second. By itself it would
+ * notice only after the statement. Run this in a savepoint: PostgreSQL on Windows refuses it.
  */
-export async function takesLong(tx: Transaction): Promise<void> {
+export const NOTICE_OUR_END = sql.fragment`set local client_connection_check_interval = '1s'`;
+
+/**
+ * No limit for a statement of this transaction, as long as this process lives. A command that somebody stopped would
+ * otherwise keep its load, its locks and its snapshot, for hours where there are many charges.
+ */
+export async function allowLongStatements(tx: Transaction): Promise<void> {
   await tx.query(sql.typeAlias('nothing')`set local statement_timeout = 0`);
-  // In a savepoint, because PostgreSQL on Windows cannot.
   await tx
-    .transaction((inner) =>
-      inner.query(sql.typeAlias('nothing')`set local client_connection_check_interval = '1s'`),
-    )
+    .transaction((inner) => inner.query(sql.typeAlias('nothing')`${NOTICE_OUR_END}`))
     .catch(() => {});
 }
 
@@ -37,6 +39,6 @@ export async function withLockTimeout(
 
 /** Runs a statement that waits for a lock as long as another command takes. */
 export async function waitLong(tx: Transaction, locking: Fragment): Promise<void> {
-  await takesLong(tx);
+  await allowLongStatements(tx);
   await withLockTimeout(tx, 0, () => tx.query(sql.typeAlias('nothing')`${locking}`));
 }

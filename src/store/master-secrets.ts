@@ -26,7 +26,7 @@ export class MasterSecretError extends Error {
  * The first process that has a number decides its secret. Throws a MasterSecretError for another one, and
  * records nothing then. Returns a warning for the log when other processes were started with a newer secret.
  */
-export async function keepMasterSecrets(
+export async function ensureSameMasterSecrets(
   connection: Connection,
   { all }: MasterSecrets,
 ): Promise<string[]> {

@@ -8,6 +8,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Client } from 'pg';
 import { ROOT } from '../root.ts';
+import { NOTICE_OUR_END } from './long-transaction.ts';
 import { withSessionOptions } from './session.ts';
 import { withClient } from './with-client.ts';
 
@@ -67,15 +68,11 @@ export async function migrate(
   });
 }
 
-/**
- * When this process ends, PostgreSQL gives up the statement within a second. By itself it would notice only after the
- * statement, and an index that nobody waits for any longer would be built to its end, under its locks.
- */
+/** Without this, an index that nobody waits for any longer would be built to its end, under its locks. */
 async function noticeOurEnd(client: Client): Promise<void> {
   await client.query('savepoint before_setting');
-  // PostgreSQL on Windows cannot.
   await client
-    .query(`set local client_connection_check_interval = '1s'`)
+    .query(NOTICE_OUR_END.sql)
     .catch(() => client.query('rollback to savepoint before_setting'));
 }
 

@@ -18,7 +18,7 @@ export class ProcessorModeError extends Error {
 }
 
 /** The first start decides the mode of a database. Throws a ProcessorModeError in the other mode. */
-export async function keepProcessorMode(connection: Connection, isLive: boolean): Promise<void> {
+export async function ensureProcessorMode(connection: Connection, isLive: boolean): Promise<void> {
   // Concurrent first starts wait for each other here, so both read the row that won.
   await connection.query(sql.typeAlias('nothing')`
     insert into farebox.processor_mode (is_live) values (${isLive}) on conflict do nothing

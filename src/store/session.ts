@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs';
 import type { ConnectionOptions } from 'node:tls';
 import { keepConnectionsAlive } from './keep-alive.ts';
-import { learnPoolers, POOLED } from './through-pooler.ts';
+import { supportPoolers, POOLED } from './through-pooler.ts';
 
-learnPoolers();
+supportPoolers();
 keepConnectionsAlive();
 
 /**

@@ -35,7 +35,7 @@ interface ConnectionParameters {
 }
 
 /** From now on, a client of this process whose options begin with POOLED keeps to one transaction. Call it once. */
-export function learnPoolers(): void {
+export function supportPoolers(): void {
   const connect: unknown = Reflect.get(Client.prototype, 'connect');
   Client.prototype.connect = function connectPooled(this: Client, ...args: unknown[]): unknown {
     const settings = takeSettings(this);

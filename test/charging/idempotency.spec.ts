@@ -14,7 +14,7 @@ import {
   renewalIdentity,
 } from '../../src/charging/idempotency.ts';
 import { asMicros } from '../../src/domain/money.ts';
-import { retryOf } from '../../src/http/retries.ts';
+import { retryOf } from '../../src/http/repeated-requests.ts';
 
 const consumerId = '019b0000-0000-7000-8000-00000000c001';
 const developer = { developerId: '019b0000-0000-7000-8000-00000000d001' };

@@ -164,7 +164,7 @@ async function onNode(
 }
 
 /**
- * `/ok`, `/settled`, `/unpriced`, whose price throws, `/fails`, `/throws`, `/waits` for ever, `/late`, which
+ * `/ok`, `/settled`, `/unpriced`, whose price throws, `/fails`, `/throws`, `/waits` forever, `/late`, which
  * sets a header that a refusal must not have, has 50 ms and takes longer, `/slow`, which has time,
  * `/unsettled`, whose cost throws, `/endless`, whose cost is never known, and `/left`, whose caller leaves
  * before it is asked to pay. Where a handler may write the response without its framework: `/raw`,

@@ -207,7 +207,7 @@ describe('signing in to the console', () => {
     }
   });
 
-  it('stops guessing the password of an address from many places, and not of others', async () => {
+  it('stops guesses at the password of one address from many places, and affects no other address', async () => {
     await member('target@example.com');
     await member('other@example.com');
     const statuses: number[] = [];

@@ -110,7 +110,7 @@ describe('a top-up link', () => {
     assert.equal(await back.getAttribute('href'), `${home}/home`);
   });
 
-  it('opens ten checkouts and no more, and the same form again the same one', async () => {
+  it('opens at most ten checkouts, and the same one for a repeated form', async () => {
     const link = new URL(await refusedLink(1)).searchParams.get('link') ?? '';
     const open = (attempt: string) =>
       fetch(`${stack.api.url}/top-up`, {

@@ -86,7 +86,7 @@ describe('a start', () => {
     );
   });
 
-  it('where the system makes no directories says so, instead of trying for ever', async function () {
+  it('where the system makes no directories says so, instead of trying forever', async function () {
     if (process.platform !== 'linux') return this.skip();
     // Others than root may not even try.
     for (const dataDir of ['/proc/farebox', '/proc/farebox/data']) {

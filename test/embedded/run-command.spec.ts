@@ -29,7 +29,7 @@ describe('a command of a start', () => {
     return farebox({ env, progress }, settings, 'migrate');
   };
 
-  it('says for what it waits while it waits', async () => {
+  it('says what it is waiting for while it waits', async () => {
     const other = new Client({ connectionString: asSuperuser(database.url) });
     await other.connect();
     let running: Promise<string>;

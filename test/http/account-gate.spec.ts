@@ -67,7 +67,7 @@ describe('the share of an account', () => {
     });
   });
 
-  it('begins what waits in its order, so that small work does not pass a larger piece for ever', async () => {
+  it('begins waiting work in order, so that small work does not overtake a larger piece forever', async () => {
     const gate = new AccountGate({ weightMax: 3, waitMsMax: 60_000, waitingMax: 10 });
     const { promise: blocked, resolve: unblock } = Promise.withResolvers<void>();
     const began: string[] = [];

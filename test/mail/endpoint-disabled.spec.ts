@@ -5,7 +5,7 @@ import type { DisabledReason } from '../../src/domain/webhook-endpoint.ts';
 import { endpointMails } from '../../src/mail/endpoint-disabled.ts';
 import { ensureTestAccount } from '../../src/store/accounts/test-accounts.ts';
 import { sql } from '../../src/store/database.ts';
-import { takeDisabled, settleDisabled } from '../../src/store/events/disabled-mails.ts';
+import { takeDisabled, recordDisabledMailed } from '../../src/store/events/disabled-mails.ts';
 import {
   changeWebhookEndpoint,
   deleteWebhookEndpoint,
@@ -116,7 +116,7 @@ describe('the mail about a webhook endpoint that was disabled', () => {
     assert.ok(owed);
     await enable(endpoint, true);
     await disable(endpoint, 'gone');
-    await settleDisabled(database, owed);
+    await recordDisabledMailed(database, owed);
     await mails.worker().sendOverdue();
     assert.equal(mails.sent.length, 1);
   });

@@ -1,6 +1,6 @@
 /** A database belongs to the processor's test keys or to its live keys: the mode of the first start. */
 import assert from 'node:assert/strict';
-import { keepProcessorMode, ProcessorModeError } from '../../src/store/processor-mode.ts';
+import { ensureProcessorMode, ProcessorModeError } from '../../src/store/processor-mode.ts';
 import { createDatabase, type Database } from '../../src/store/database.ts';
 import { createTestDatabase, farebox, type TestDatabase } from '../support/stack.ts';
 
@@ -19,20 +19,20 @@ describe('the mode of a database', () => {
 
   for (const isLive of [true, false]) {
     it(`stays ${isLive ? 'live' : 'test'} after the first start`, async () => {
-      await keepProcessorMode(database, isLive);
-      await keepProcessorMode(database, isLive);
-      await assert.rejects(keepProcessorMode(database, !isLive), (error: Error) => {
+      await ensureProcessorMode(database, isLive);
+      await ensureProcessorMode(database, isLive);
+      await assert.rejects(ensureProcessorMode(database, !isLive), (error: Error) => {
         assert.ok(error instanceof ProcessorModeError);
         assert.match(error.message, /^STRIPE_SECRET_KEY is a (live|test) key, and this database/);
         return true;
       });
-      await keepProcessorMode(database, isLive);
+      await ensureProcessorMode(database, isLive);
     });
   }
 
   for (const command of ['api', 'worker']) {
     it(`refuses the start of ${command} with a key of the other mode`, async () => {
-      await keepProcessorMode(database, false);
+      await ensureProcessorMode(database, false);
       const env = {
         DATABASE_URL: testDatabase.url,
         TEMPORAL_ADDRESS: '127.0.0.1:9',
@@ -46,7 +46,7 @@ describe('the mode of a database', () => {
 
   it('is one of two when both start at the same moment', async () => {
     const starts = await Promise.allSettled(
-      [true, false].map((isLive) => keepProcessorMode(database, isLive)),
+      [true, false].map((isLive) => ensureProcessorMode(database, isLive)),
     );
     assert.deepEqual(starts.map(({ status }) => status).toSorted(), ['fulfilled', 'rejected']);
   });

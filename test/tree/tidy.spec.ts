@@ -31,7 +31,7 @@ const CONSTRUCTIONS = [
 const LONG_COMMENT = /^(?=.{121}) *(\*|\/\/) /;
 /** American spelling, as in the names of Stripe and of HTTP headers. */
 const BRITISH =
-  /(behaviour|neighbour|colour|favour|honour|licence|labelled|\b(recogni|normali|organi|seriali|initiali|authori|summari)s(e|ed|es|ing)\b)/i;
+  /(behaviour|neighbour|colour|favour|honour|licence|labelled|misspelt|\bfor ever\b|\b(recogni|normali|organi|seriali|initiali|authori|summari)s(e|ed|es|ing)\b)/i;
 /** Applied migrations are not edited, and queries are as people type them. */
 const WRITTEN_ELSEWHERE =
   /^(migrations\/\d|migrations\/schema\.sql|docs\/specification\.md|test\/agents\/.*\.txt|test\/tree\/tidy)/;

@@ -7,7 +7,7 @@ import { createRequire } from 'node:module';
 import { promisify } from 'node:util';
 import { brotliCompress, constants } from 'node:zlib';
 import type { Context, Middleware } from 'koa';
-import { remembered } from '../../domain/remembered.ts';
+import { remembered } from '../../remembered.ts';
 import { respond, respondBytes } from '../respond.ts';
 
 const PAGE = `<!doctype html>

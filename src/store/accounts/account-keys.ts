@@ -1,6 +1,6 @@
 /**
  * What the consumer keys of an account may be charged. Every tool server sees such a key, so its owner can close it for
- * charging, or give it a ceiling for each developer and day. Spend keys are not affected.
+ * charging, or give it a daily limit for each developer. Spend keys are not affected.
  */
 import { Type } from 'typebox';
 import type { Micros } from '../../domain/money.ts';
@@ -20,7 +20,7 @@ import {
 
 export interface AccountKeys {
   readonly charge: 'open' | 'closed';
-  /** For each developer in each UTC day; null: no ceiling. */
+  /** For each developer in each UTC day; null: no limit. */
   readonly developerDayMicros: Micros | null;
 }
 
@@ -39,7 +39,7 @@ export function readAccountKeys(
 }
 
 /**
- * Changes only the members given. Without a new ceiling, the developers' own limits stay. Takes effect in
+ * Changes only the members given. Without a new daily limit, the developers' own limits stay. Takes effect in
  * every process within a second, as changes of keys do.
  */
 export async function changeAccountKeys(
@@ -50,25 +50,25 @@ export async function changeAccountKeys(
 ): Promise<AccountKeys> {
   return database.transaction(async (tx) => {
     await lockAccountOf(tx, consumer);
-    // Budgets of developers are created under this lock, so none is created with the earlier ceiling.
+    // Budgets of developers are created under this lock, so none is created with the earlier limit.
     await lockConsumer(tx, consumer);
     await actAs(tx, by);
     const before = await readAccountKeys(tx, consumer);
     const settings = { ...before, ...changes };
     const { charge, developerDayMicros } = settings;
-    const ceiling = changes.developerDayMicros ?? null;
+    const dayLimit = changes.developerDayMicros ?? null;
     // First, so that at the commit the budgets are looked at before the entry of this change locks the audit log.
-    if (ceiling !== null) {
-      // The same ceiling again has no entry of its own: then the budgets that it changes have one.
-      if (ceiling !== before.developerDayMicros) await logCeilingOnly(tx);
-      await setDeveloperWindows(tx, consumer, ceiling);
+    if (dayLimit !== null) {
+      // The same limit again has no entry of its own: then the budgets that it changes have one.
+      if (dayLimit !== before.developerDayMicros) await logDayLimitOnly(tx);
+      await setDeveloperWindows(tx, consumer, dayLimit);
     }
     await tx.query(sql.typeAlias('nothing')`
       with changed as (
         update farebox.accounts set keys_charge = ${charge}, developer_day_micros = ${developerDayMicros}
         where consumer_id = ${consumer.consumerId} returning id
       )
-      -- Not when the transaction began: with many developers it may take as long as changes are looked for.
+      -- Not now(): with many developers, the transaction may take longer than processes look back for changes.
       update farebox.api_keys set changed_at = clock_timestamp()
       from changed where account_id = changed.id and kind = 'consumer' and revoked_at is null
     `);
@@ -77,7 +77,7 @@ export async function changeAccountKeys(
 }
 
 /** The budgets of this transaction have no entry in the audit log (migrations/functions/audit_change.sql). */
-async function logCeilingOnly(tx: Transaction): Promise<void> {
+async function logDayLimitOnly(tx: Transaction): Promise<void> {
   await tx.query(sql.typeAlias('nothing')`
     select from set_config('farebox.new_ceiling', 'true', true)
   `);

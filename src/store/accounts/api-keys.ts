@@ -4,7 +4,7 @@ import { Type, type Static } from 'typebox';
 import { composeKey, type KeyKind } from '../../domain/api-keys.ts';
 import { modeOf, type InLedger, type Mode } from '../../domain/mode.ts';
 import { nullable, row, sql, type Connection, type Fragment } from '../database.ts';
-import { hashOrNull, type Retry } from '../retry.ts';
+import { hashOrNull, type RepeatedRequest } from '../repeated-request.ts';
 
 const KEY_KINDS = ['consumer', 'developer', 'legacy'] as const satisfies readonly KeyKind[];
 export const OWNER_KINDS = [...KEY_KINDS, 'spend'] as const;
@@ -98,7 +98,7 @@ interface NewKey extends Stored {
   /** What its owner calls it. */
   readonly name?: string | null;
   /** The request that makes the key, to recognize its repetition. */
-  readonly retry?: Retry | undefined;
+  readonly retry?: RepeatedRequest | undefined;
 }
 
 /** Returns the ids of the new keys, in order. */
@@ -176,7 +176,7 @@ const knownRow = row(KnownKey);
 /** The key that an earlier request with the same idempotency key made; null when there was none. */
 export async function findKnownKey(
   connection: Connection,
-  retry: Retry | undefined,
+  retry: RepeatedRequest | undefined,
 ): Promise<KnownKey | null> {
   if (!retry) return null;
   return connection.maybeOne(sql.type(knownRow)`

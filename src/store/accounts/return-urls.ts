@@ -1,4 +1,4 @@
-/** Where a developer wants people sent back to who topped up through a link of one of its refusals. */
+/** The page to which a developer wants people sent back after they topped up through a link in one of its refusals. */
 import { Type } from 'typebox';
 import { nullable, row, sql, type Connection } from '../database.ts';
 

@@ -24,7 +24,7 @@ export function takeTurn<T>(
   accountId: string,
   read: (connection: Connection) => Promise<T>,
 ): Promise<T> {
-  return inOneSnapshot(database, (tx) => readInTurn(tx, accountId, read), keepCharges);
+  return inOneSnapshot(database, (tx) => readInTurn(tx, accountId, read), preventArchiving);
 }
 
 /**
@@ -37,7 +37,7 @@ export function takeTurnInSteps<T>(
   read: (connection: Connection) => Promise<T>,
 ): Promise<T> {
   return database.transaction(async (tx) => {
-    await keepCharges(tx);
+    await preventArchiving(tx);
     return readInTurn(tx, accountId, read);
   });
 }
@@ -47,7 +47,7 @@ export function takeTurnInSteps<T>(
  * neither the month's charges, which the catalog no longer has, nor their sums; and what is read in steps
  * could have both.
  */
-async function keepCharges(tx: Transaction): Promise<void> {
+async function preventArchiving(tx: Transaction): Promise<void> {
   await tx.query(sql.typeAlias('nothing')`lock table only farebox.charges in access share mode`);
 }
 

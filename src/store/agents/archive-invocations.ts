@@ -7,7 +7,7 @@ import { uuidFloor } from '../../domain/ids.ts';
 import { monthTable } from '../charges/month-partition.ts';
 import { nullable, row, sql, type Database } from '../database.ts';
 import { inSteps } from '../in-steps.ts';
-import { takesLong } from '../long-transaction.ts';
+import { allowLongStatements } from '../long-transaction.ts';
 
 /** Each may have more than a megabyte. */
 const ROWS_OF_FIRST_STEP = 20;
@@ -57,7 +57,7 @@ export async function archiveInvocations(
 /** Reads every earlier one, whose contents are archived. */
 async function findOldest(database: Database, toId: string): Promise<string | null> {
   return database.transaction(async (tx) => {
-    await takesLong(tx);
+    await allowLongStatements(tx);
     return tx.maybeOneFirst(sql.type(oldestRow)`
       select id from ${withContents} and id < ${toId} order by id limit 1
     `);

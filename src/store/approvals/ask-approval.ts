@@ -88,7 +88,7 @@ async function limitReachedBy(
   tx: Transaction,
   { accountId, spendKey, developerNumber, askedBy, budget }: Ask,
 ): Promise<'key' | 'budget' | 'balance' | 'account' | undefined> {
-  // Developers that see a key are counted apart from its holder, and one by one: they use up no limit of the
+  // Developers that see a key are counted separately from its holder, and one by one: they use up no limit of the
   // holders, and none of them uses up that of the key.
   const ofKey = sql.fragment`
     spend_key = ${spendKey} and (asked_by = 'payer' or developer = ${developerNumber})`;

@@ -7,10 +7,10 @@ import { windowUsedNow } from '../budgets/budget.ts';
 import { durationOf, type Connection, idRow, sql } from '../database.ts';
 
 /**
- * Whether a row `a` is about the budget of a developer for keys of the account, which no longer has a ceiling
- * for each.
+ * Whether a row `a` is about the budget of a developer for keys of the account, which no longer has a daily
+ * limit for each.
  */
-const isWithoutCeiling = sql.fragment`
+const isWithoutDayLimit = sql.fragment`
   exists (
     select from farebox.spend_keys k join farebox.accounts o on o.id = k.account_id
     where k.ledger = a.ledger and k.consumer_id = a.consumer_id and k.number = a.spend_key
@@ -27,7 +27,7 @@ const isResolved = sql.fragment`
       select from farebox.budget_details d
       where d.ledger = a.ledger and d.consumer_id = a.consumer_id and d.number = a.budget
         and (not d.approve_developers or a.developer_id = any (d.approved_developers)))
-    else ${isWithoutCeiling} or exists (
+    else ${isWithoutDayLimit} or exists (
       select from farebox.budgets b
       join farebox.budget_details d on d.ledger = b.ledger and d.consumer_id = b.consumer_id and d.number = b.number
       cross join (select farebox.windows_at(now()) as began) w

@@ -21,7 +21,7 @@ interface Asked extends ConsumerRef, CommandRequest {
 const sameRow = row(Type.Object({ isSame: Type.Boolean() }));
 
 /**
- * Before any row is locked. Two tables have the keys, so that only this makes a refund and an adjustment with
+ * Before any row is locked. Two tables have the keys, so only this lock makes a refund and an adjustment with
  * one key wait for each other: the second one finds what the first one did.
  */
 export function lockCommandKey(tx: Transaction, { idempotencyKey }: CommandRequest): Promise<void> {

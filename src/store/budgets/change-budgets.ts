@@ -25,7 +25,7 @@ import {
 import { newIdOf } from '../database-ids.ts';
 import type { Budget } from './budget.ts';
 import { findBudget, getBudgetOfNumber, lastNumberFor, type TreeView } from './budgets.ts';
-import { hashOrNull, type Retry } from '../retry.ts';
+import { hashOrNull, type RepeatedRequest } from '../repeated-request.ts';
 
 /** What an owner decides about a node. Developers by their UUIDs; metadata as JSON. */
 export interface BudgetSettings {
@@ -80,7 +80,7 @@ export async function makeBudget(
   view: TreeView,
   parentId: string | null,
   settings: BudgetSettings,
-  retry?: Retry,
+  retry?: RepeatedRequest,
 ): Promise<MadeBudget> {
   return database.transaction(async (tx) => {
     await lockConsumer(tx, view);
@@ -96,7 +96,7 @@ export async function insertBudget(
   view: TreeView,
   parentId: string | null,
   settings: BudgetSettings,
-  retry?: Retry,
+  retry?: RepeatedRequest,
 ): Promise<MadeBudget> {
   const { ledger, consumerId } = view;
   const parent = parentId === null ? null : await findBudget(tx, view, parentId);
@@ -139,7 +139,7 @@ export async function insertBudget(
 export async function findKnownBudget(
   connection: Connection,
   view: TreeView,
-  retry: Retry | undefined,
+  retry: RepeatedRequest | undefined,
 ): Promise<MadeBudget | null> {
   if (!retry) return null;
   const found = await connection.maybeOne(sql.type(knownRow)`

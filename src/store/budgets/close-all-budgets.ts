@@ -12,7 +12,7 @@ import { row, sql, type Database, type Transaction } from '../database.ts';
 const AT_ONCE = 100;
 /** In between, others charge and write to the audit log. Every API process reads what changed in the last half minute. */
 const REST_MS = 100;
-/** Every process heeds a revocation within a second. What it began before, it ends in the other one. */
+/** Every process heeds a revocation within a second, and has another second to finish what it began before. */
 const REVOKED_EVERYWHERE_MS = 2_000;
 
 const numberRow = row(Type.Object({ number: Type.Integer() }));

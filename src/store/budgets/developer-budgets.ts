@@ -1,6 +1,6 @@
 /**
- * Budgets of what single developers charge to keys of the account, when it has a ceiling for each developer
- * and day: one budget for each developer, made by its first charge, with a spend key that nobody holds. Its
+ * Budgets of what single developers charge to keys of the account, when it has a daily limit for each
+ * developer: one budget for each developer, made by its first charge, with a spend key that nobody holds. Its
  * owner may change it like any other: give one developer more, or close it.
  */
 import { randomBytes } from 'node:crypto';
@@ -36,8 +36,8 @@ export type DeveloperBudget = Static<typeof DeveloperBudget>;
 
 export type FoundDeveloperBudget =
   | { readonly kind: 'found'; readonly budget: DeveloperBudget }
-  /** The account no longer has a ceiling. */
-  | { readonly kind: 'no_ceiling' }
+  /** The account no longer has a daily limit for each developer. */
+  | { readonly kind: 'no_day_limit' }
   /** Keys of the account can make no more budgets or spend keys: they leave the last tenth to its owner. */
   | { readonly kind: 'full' };
 
@@ -112,7 +112,7 @@ async function make(database: Database, asked: DeveloperOfAccount): Promise<Foun
     const dayMicros = await tx.oneFirst(sql.type(dayRow)`
       select developer_day_micros as "dayMicros" from farebox.accounts where consumer_id = ${consumerId}
     `);
-    if (dayMicros === null) return { kind: 'no_ceiling' };
+    if (dayMicros === null) return { kind: 'no_day_limit' };
     // Before the budget, which would be of no use without a key.
     if ((await nextKeyNumber(tx, maker)) === null) return { kind: 'full' };
     const inserted = await insertBudget(tx, maker, null, {

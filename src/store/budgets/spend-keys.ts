@@ -17,7 +17,7 @@ import { newIdOf } from '../database-ids.ts';
 import { isBefore, type Page } from '../page.ts';
 import type { Budget } from './budget.ts';
 import { getBudgetOfNumber, lastNumberFor, type Maker, type TreeView } from './budgets.ts';
-import { hashOrNull, type Retry } from '../retry.ts';
+import { hashOrNull, type RepeatedRequest } from '../repeated-request.ts';
 
 const SpendKey = Type.Object({
   id: Type.String(),
@@ -94,7 +94,7 @@ export async function makeSpendKey(
   consumer: Maker,
   budget: number,
   key: NewSpendKey,
-  retry?: Retry,
+  retry?: RepeatedRequest,
 ): Promise<MadeSpendKey> {
   return database.transaction(async (tx) => {
     await lockConsumer(tx, consumer);
@@ -108,7 +108,7 @@ export async function makeSpendKey(
 export async function findKnownSpendKey(
   connection: Connection,
   { ledger, consumerId }: ConsumerRef,
-  retry: Retry | undefined,
+  retry: RepeatedRequest | undefined,
 ): Promise<KnownSpendKey | null> {
   if (!retry) return null;
   const found = await connection.maybeOne(sql.type(knownRow)`
@@ -176,7 +176,7 @@ export async function rollSpendKey(
   id: string,
   overlapSeconds: number,
   key: Pick<NewSpendKey, 'hash' | 'lastFour' | 'accountId'>,
-  retry?: Retry,
+  retry?: RepeatedRequest,
 ): Promise<RolledSpendKey> {
   return database.transaction(async (tx) => {
     await lockConsumer(tx, view);
@@ -214,7 +214,7 @@ export async function insertKey(
   consumer: Maker,
   budgetNumber: number,
   { hash, lastFour, accountId, name, expiresAt }: NewSpendKey,
-  retry?: Retry,
+  retry?: RepeatedRequest,
   developer?: number,
 ): Promise<MadeSpendKey> {
   const { ledger, consumerId } = consumer;

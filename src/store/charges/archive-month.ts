@@ -16,10 +16,16 @@ import {
   listOldPartitions,
   type UnsettledHolds,
 } from '../holds/archive-holds.ts';
-import { takesLong, withLockTimeout } from '../long-transaction.ts';
+import { allowLongStatements, withLockTimeout } from '../long-transaction.ts';
 import { lockArchive } from './archived.ts';
 import { monthTable } from './month-partition.ts';
-import { CHARGES_PER_STEP, isStill, keepFigures, sumUp, type ClosedMonth } from './sum-up-month.ts';
+import {
+  CHARGES_PER_STEP,
+  isSameRun,
+  moveSumsToLedger,
+  sumUp,
+  type ClosedMonth,
+} from './sum-up-month.ts';
 
 /** Idempotency keys are looked up among the charges of 62 days, and usage by day is read for 100; clocks may differ. */
 const CLOSED_FOR_MS = 101 * DAY_MS;
@@ -79,7 +85,7 @@ export async function archiveMonth(
   };
   const refuse = () =>
     database.transaction(async (tx) => {
-      await takesLong(tx);
+      await allowLongStatements(tx);
       return findRefusal(tx, month, fromMs, toMs);
     });
   const refusal = await refuse();
@@ -115,10 +121,10 @@ async function moveMonth(
       // Again, because another command may have archived it meanwhile.
       const late = await findRefusal(tx, month, fromMs, toMs);
       if (late) return late;
-      if (!(await isStill(tx, closed, begunAt))) return undefined;
+      if (!(await isSameRun(tx, closed, begunAt))) return undefined;
       const holds = await listOldPartitions(tx, fromMs);
       await keepVacuumAway(tx, [...holds, closed.name]);
-      const { charges, amountMicros } = await keepFigures(tx, closed);
+      const { charges, amountMicros } = await moveSumsToLedger(tx, closed);
       await forgetMinutes(tx, fromMs, toMs);
       const leases = await archiveLeases(tx, fromMs);
       await detach(tx, closed.name, holds);

@@ -1,7 +1,7 @@
 /**
  * Sums up the charges of a month that is to be archived, in steps of some thousand charges. Each is a transaction of
  * its own, which adds to tables that nobody reads and notes how far it came. So none keeps vacuum from the busy tables
- * for long, and a run continues one that was killed. `keepFigures` moves the sums to the ledger.
+ * for long, and a run continues one that was killed. At the end, `moveSumsToLedger` adds them to the ledger.
  */
 import { Type } from 'typebox';
 import { NIL_UUID } from '../../domain/ids.ts';
@@ -28,7 +28,7 @@ const SUMS_LAST = sql.fragment`interval '1 day'`;
 
 const countRow = row(Type.Object({ charges: Type.Integer() }));
 const wholeRow = row(Type.Object({ begunAt: Type.Union([Type.String(), Type.Null()]) }));
-const stillRow = row(Type.Object({ isStill: Type.Boolean() }));
+const sameRunRow = row(Type.Object({ isSameRun: Type.Boolean() }));
 /** The amount as text: the sum of all accounts may be more than the largest safe integer. */
 const archivedRow = row(Type.Object({ charges: Type.Integer(), amountMicros: Type.String() }));
 
@@ -47,7 +47,7 @@ const progress = stagedTable('archived_months');
 
 /**
  * Sums up what is left of the month. Any number of processes may do this at once: they take turns. Returns when the
- * sums were begun, for `isStill`.
+ * sums were begun, for `isSameRun`.
  */
 export async function sumUp(
   database: Database,
@@ -64,20 +64,20 @@ export async function sumUp(
 }
 
 /** Whether the sums are those begun then. Otherwise another command found them old meanwhile, and began again. */
-export async function isStill(
+export async function isSameRun(
   tx: Transaction,
   { day }: ClosedMonth,
   begunAt: string,
 ): Promise<boolean> {
   await takeTurn(tx);
-  return tx.oneFirst(sql.type(stillRow)`
+  return tx.oneFirst(sql.type(sameRunRow)`
     select exists (
       select from ${progress} where month = ${day} and begun_at::text = ${begunAt}
-    ) as "isStill"
+    ) as "isSameRun"
   `);
 }
 
-/** Continues an earlier run for this month. What one for another month left is dropped, and what is old. */
+/** Continues an earlier run for this month. Drops what a run for another month left, and sums that are out of date. */
 async function begin(database: Database, { day }: ClosedMonth): Promise<void> {
   await database.transaction(async (tx) => {
     await lockArchive(tx);
@@ -184,7 +184,7 @@ async function findWhole(database: Database, { name }: ClosedMonth): Promise<str
 }
 
 /** Adds the sums of the month to the ledger, in the transaction that takes its charges out, and drops the tables. */
-export async function keepFigures(tx: Transaction, { day }: ClosedMonth) {
+export async function moveSumsToLedger(tx: Transaction, { day }: ClosedMonth) {
   await tx.query(sql.typeAlias('nothing')`
     insert into farebox.archived_charges select * from ${stagedTable('archived_charges')}
   `);

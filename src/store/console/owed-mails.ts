@@ -57,7 +57,7 @@ export async function takeOwedMail(
 }
 
 /** The mail server has it, or will never accept it. */
-export async function settleOwedMail(connection: Connection, { id, userId, kind }: OwedMail) {
+export async function recordSecurityMailed(connection: Connection, { id, userId, kind }: OwedMail) {
   await connection.query(sql.typeAlias('nothing')`
     delete from console.owed_mails where user_id = ${userId} and kind = ${kind} and id = ${id}
   `);

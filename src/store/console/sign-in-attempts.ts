@@ -55,7 +55,7 @@ export function countUsedCode(
   return countSignInAttempt(connection, `code ${code} of ${userId}`, windowMinutes);
 }
 
-/** The same for wrong codes of an address that a new password made forgotten. */
+/** The same for new passwords that reset the wrong codes of an address. */
 export function countForgottenCodes(
   connection: Connection,
   email: string,

@@ -12,7 +12,7 @@ const ENDED_WITHIN = sql.fragment`interval '2 hours'`;
 
 export const DELIVERY_CHECKS = {
   'every notice is delivered within ten minutes': sql.fragment`
-    select topic || ' ' || subject_id, 'waits since ' || created_at || ', tried ' || attempts || ' times'
+    select topic || ' ' || subject_id, 'waiting since ' || created_at || ', tried ' || attempts || ' times'
     from farebox.outbox
     where case topic
       -- At a ceiling, it is postponed for an hour at a time.

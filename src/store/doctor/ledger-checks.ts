@@ -4,7 +4,7 @@
  */
 import { Type } from 'typebox';
 import { row, sql, type Database, type Fragment } from '../database.ts';
-import { takesLong } from '../long-transaction.ts';
+import { allowLongStatements } from '../long-transaction.ts';
 import { APPROVAL_CHECKS } from './approval-checks.ts';
 import { ARCHIVED_CHECK, listArchiveFailures } from './archive-check.ts';
 import { AUDIT_LOG_CHECKS } from './audit-log-checks.ts';
@@ -128,7 +128,7 @@ function checksOf(
  */
 async function run(database: Database, query: Fragment) {
   return database.transaction(async (tx) => {
-    await takesLong(tx);
+    await allowLongStatements(tx);
     // Every check aggregates all rows of a table; beyond this limit, it spills to disk and takes far longer.
     await tx.query(sql.typeAlias('nothing')`set local work_mem = '256MB'`);
     // On one core, because parallel workers would share tables of that size in shared memory, which containers limit.

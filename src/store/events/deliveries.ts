@@ -238,10 +238,10 @@ export async function recordFailed(
 }
 
 /**
- * If it is failing for that long still: another attempt may have succeeded since, or its owner has given it
- * another address.
+ * Only if it has still been failing for that long: another attempt may have succeeded since, or its owner may have
+ * given it another address.
  */
-export async function disableIfLate(database: Database, endpointId: string): Promise<void> {
+export async function disableIfStillFailing(database: Database, endpointId: string): Promise<void> {
   await database.transaction(async (tx) => {
     const failingDays = await lockFailing(tx, endpointId);
     if (failingDays === null || failingDays <= GIVEN_UP_AFTER_DAYS) return;

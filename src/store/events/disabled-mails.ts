@@ -47,7 +47,7 @@ export async function takeDisabled(
  * The mail server has the mail, or will never accept it. Does nothing if the endpoint was enabled and
  * disabled again meanwhile.
  */
-export async function settleDisabled(
+export async function recordDisabledMailed(
   connection: Connection,
   { id, triedAt }: DisabledEndpoint,
 ): Promise<void> {

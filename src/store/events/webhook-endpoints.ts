@@ -20,7 +20,7 @@ import {
 } from '../database.ts';
 import { lockAccount } from '../accounts/accounts.ts';
 import { postNotice } from '../outbox.ts';
-import { hashOrNull, type Retry } from '../retry.ts';
+import { hashOrNull, type RepeatedRequest } from '../repeated-request.ts';
 import { postEvent } from './events.ts';
 import { FIRST_ID } from '../in-steps.ts';
 
@@ -74,7 +74,7 @@ export interface EndpointSettings {
 }
 
 /**
- * The endpoint as it is now, if an earlier request with the same idempotency key did it, or that it was
+ * The idempotency key was used before. `known`: for the same request, with the endpoint as it is now. `key_reused`: for
  * another request.
  */
 type Known =
@@ -92,7 +92,7 @@ export async function makeWebhookEndpoint(
   accountId: string,
   secretMaster: number,
   { url, types, description }: EndpointSettings,
-  retry?: Retry,
+  retry?: RepeatedRequest,
 ): Promise<
   | Known
   | { readonly kind: 'made'; readonly endpoint: WebhookEndpoint }
@@ -118,7 +118,7 @@ export async function makeWebhookEndpoint(
   });
 }
 
-async function findMade(tx: Transaction, retry: Retry): Promise<Known | undefined> {
+async function findMade(tx: Transaction, retry: RepeatedRequest): Promise<Known | undefined> {
   const found = await tx.maybeOne(sql.type(knownRow)`
     select id, request_hash = ${hashOrNull(retry.requestHash)} as "isSame" from farebox.webhook_endpoints
     where idempotency_hash = ${hashOrNull(retry.keyHash)}
@@ -196,7 +196,7 @@ async function enable(tx: Transaction, id: string): Promise<void> {
       mail_tried_at = case when mail_owed_at is null then mail_tried_at end
     where id = ${id} and status = 'disabled'
   `);
-  // A transaction that did not see yet that the endpoint was disabled may have added an event or a redelivery.
+  // A transaction that did not yet see that the endpoint was disabled may have added an event or a redelivery.
   if (rowCount > 0) await dropWaiting(tx, id);
 }
 
@@ -221,7 +221,7 @@ async function dropWaiting(tx: Transaction, id: string): Promise<void> {
 }
 
 /**
- * Drops the deliveries that transactions wrote which did not see yet that the endpoint was disabled or
+ * Drops the deliveries written by transactions that did not yet see that the endpoint was disabled or
  * deleted. Their notice starts the workflow, which calls this. Does nothing when it is active.
  */
 export async function dropUnsendable(database: Database, id: string): Promise<void> {
@@ -277,7 +277,7 @@ export async function rollWebhookSecret(
   which: WhichEndpoint,
   secretMaster: number,
   overlapSeconds: number,
-  retry?: Retry,
+  retry?: RepeatedRequest,
 ): Promise<
   | Known
   | { readonly kind: 'rolled'; readonly endpoint: WebhookEndpoint }

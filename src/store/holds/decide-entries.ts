@@ -40,7 +40,7 @@ export interface EntryRow<Kind extends keyof Outcomes = keyof Outcomes> extends 
 const NEEDS_APPROVAL = 3;
 const KINDS = { place: 1, capture: 2, release: 3, extend: 4, charge: 5 } as const;
 
-/** What the function is asked about more than is held, or about a refusal of memory. */
+/** What the function should do with more than is held, or with a refusal from memory. */
 function overOf(entry: LedgerEntry): number {
   if ('needsApproval' in entry && entry.needsApproval) return NEEDS_APPROVAL;
   return entry.kind === 'capture' ? OVER_MODES.indexOf(entry.over) : 0;

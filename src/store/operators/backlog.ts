@@ -60,8 +60,8 @@ const since = (ms: number) => idFloorOf(sql.fragment`now() - make_interval(secs 
 export const ARE_PENDING = sql.fragment`status = 'pending'`;
 
 /**
- * By their reversals, which are few: a bank may dispute a payment of any age. It waits since the first that
- * is open.
+ * By their reversals, which are few: a bank may dispute a payment of any age. It has been waiting since the
+ * first that is open.
  */
 export const DISPUTED = sql.fragment`
   (

@@ -41,7 +41,7 @@ export async function takeTurnedOff(
  * The mail server has it, or will never accept it. Does nothing if they were set again and turned themselves
  * off again meanwhile.
  */
-export async function settleTurnedOff(
+export async function recordTurnedOffMailed(
   connection: Connection,
   { ledger, consumerId, triedAt }: TurnedOff,
 ): Promise<void> {

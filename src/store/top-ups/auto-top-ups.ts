@@ -118,8 +118,8 @@ export async function findAutoTopUpState(
 
 /**
  * Null turns them off. Only the owner changes them, never a consumer key. Each change resets the count of
- * declines. Without the owner's consent, they would be on and never charge the card. A withdrawal at the same
- * time is as one that follows.
+ * declines. Without the owner's consent, they would be on and never charge the card. A concurrent withdrawal of
+ * the consent has the effect of a later one.
  */
 export async function setAutoTopUp(
   connection: Connection,

@@ -8,7 +8,7 @@ const PAID_WITHIN = sql.fragment`interval '24 hours'`;
 
 /**
  * The time at which a top-up of the table named `t` has to end. Steps take seconds, so one that has nothing for its
- * payer yet is due since it was requested.
+ * payer yet has been due since it was requested.
  */
 export function endsBy(t: string): Fragment {
   const of = (column: string) => sql.identifier([t, column]);

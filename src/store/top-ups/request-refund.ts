@@ -33,7 +33,7 @@ import { cutLots } from '../balance/lots.ts';
 import { postNotice } from '../outbox.ts';
 import { findKeyedRefund, recordKeyedRefund } from './refund-keys.ts';
 import {
-  become,
+  changeReversal,
   dismissWarnings,
   findReversedTopUp,
   getClaimedShare,
@@ -248,7 +248,7 @@ export async function failRefund(
     const requested = await listRequestedRefunds(tx, topUpId);
     const refund = requested.find(({ id }) => id === refundId);
     if (!refund) return;
-    await become(tx, topUp, refund, { ...refund, status: 'failed', failureMessage });
+    await changeReversal(tx, topUp, refund, { ...refund, status: 'failed', failureMessage });
     await updateAfterReversal(tx, topUp);
   });
 }

@@ -187,7 +187,7 @@ export async function lockConsumerOfTopUp(
 }
 
 /**
- * What claims nothing any more leaves its share to the others, and refunds leave theirs to disputes and warnings.
+ * What no longer claims anything leaves its share to the others, and refunds leave theirs to disputes and warnings.
  * Within a kind, the order is that of the rows, as a share depends on those before it.
  */
 async function inOrderOfShares(
@@ -235,7 +235,7 @@ async function recordOne(
   if (before) {
     const failureMessage = kind === 'refund' ? reported.failureMessage : undefined;
     const state = { status, amountMicros, grossMicros, processorId, failureMessage };
-    return become(tx, topUp, before, state);
+    return changeReversal(tx, topUp, before, state);
   }
   if (CLAIMS[status] === 'nothing' || amountMicros === 0) return;
   const id = await tx.oneFirst(sql.type(idRow)`
@@ -305,10 +305,10 @@ export interface ReversalState {
 }
 
 /**
- * Returns the amount that the reversal no longer claims, and covers its current claim. What a failed refund
- * had lifted holds again in the same transaction, so that nothing can be spent in between.
+ * Gives back what the reversal no longer claims, and covers what it claims now. What a failed refund had lifted is
+ * held again in the same transaction, so that nothing can be spent in between.
  */
-export async function become(
+export async function changeReversal(
   tx: Transaction,
   topUp: ReversedTopUp,
   before: Reversal,
@@ -318,7 +318,7 @@ export async function become(
     CLAIMS[before.status] === CLAIMS[status] &&
     before.amountMicros === amountMicros &&
     before.grossMicros === grossMicros;
-  if (!claimsTheSame) await letGo(tx, topUp, before);
+  if (!claimsTheSame) await giveBackClaim(tx, topUp, before);
   await tx.query(sql.typeAlias('nothing')`
     update farebox.reversals
     set status = ${status}, amount_micros = ${amountMicros},
@@ -333,7 +333,7 @@ export async function become(
 }
 
 /** Lifts the hold, and credits the amount taken again, as a new lot of the same top-up. */
-async function letGo(
+async function giveBackClaim(
   tx: Transaction,
   topUp: ReversedTopUp,
   { id, kind, heldMicros, takenMicros }: Reversal,
@@ -375,7 +375,7 @@ export async function dismissWarnings(tx: Transaction, topUp: ReversedTopUp): Pr
     where top_up_id = ${topUp.topUpId} and kind = 'warning' and status = 'open' order by id
   `);
   for (const warning of open) {
-    await become(tx, topUp, warning, { ...warning, status: 'won' });
+    await changeReversal(tx, topUp, warning, { ...warning, status: 'won' });
     await tx.query(sql.typeAlias('nothing')`
       update farebox.reversals set dismissed_at = now() where id = ${warning.id}
     `);
@@ -394,7 +394,8 @@ async function holdAgain(tx: Transaction, topUp: ReversedTopUp, refundId: string
       and dismissed_at = (select created_at from farebox.reversals where id = ${refundId})
     returning ${reversalColumns}
   `);
-  for (const warning of lifted) await become(tx, topUp, warning, { ...warning, status: 'open' });
+  for (const warning of lifted)
+    await changeReversal(tx, topUp, warning, { ...warning, status: 'open' });
 }
 
 /** Ends every change of a reversal: repays debts and derives the top-up's status. */

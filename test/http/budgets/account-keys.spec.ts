@@ -1,4 +1,4 @@
-/** Keys of an account that its owner closed for charging, or gave a ceiling for each developer and day. */
+/** Keys of an account that its owner closed for charging, or gave a daily limit for each developer. */
 import assert from 'node:assert/strict';
 import { BUDGETS_MAX, SPEND_KEYS_MAX } from '../../../src/domain/budget.ts';
 import { uuidOf } from '../../../src/domain/ids.ts';
@@ -43,7 +43,7 @@ describe('the keys of an account', () => {
   });
   beforeEach(untilDayIsYoung);
   beforeEach(async () => {
-    // Much more than the charges that succeed before every process knows of a ceiling.
+    // Much more than the charges that succeed before every process knows of a limit.
     account = await api.createAccount(10_000);
     key = account.consumerKey;
     const cookie = await signIn(api, api.databaseUrl, account.email);
@@ -57,7 +57,7 @@ describe('the keys of an account', () => {
   /** By the account's own key, to one of two developers, through one of two servers. */
   const pay = (amount: number, by = account, server: { readonly url: string } = api) =>
     charge(server, { ...by, consumerKey: key }, { amount, tool: 'search' });
-  /** Until a server knows of a ceiling below this amount. */
+  /** Until a server knows of a daily limit below this amount. */
   const limited = (amount: number, server?: Server) =>
     until(async () => {
       const { body } = await pay(amount, account, server);
@@ -68,7 +68,7 @@ describe('the keys of an account', () => {
   const budgets = async () =>
     bodyOf(await call(api, 'GET', '/v1/budgets', { key }), 200, BudgetsReply).budgets;
 
-  it('can be charged without a ceiling unless their owner says otherwise', async () => {
+  it('can be charged without a daily limit unless their owner says otherwise', async () => {
     assert.deepEqual(await shown(), { charge: 'open', developerDayLimit: null });
     assert.equal((await pay(60)).status, 201);
     assert.deepEqual(await budgets(), []);
@@ -135,7 +135,7 @@ describe('the keys of an account', () => {
     });
   });
 
-  it('within a ceiling count holds, batches and refunds, and a developer can be given more, or nothing', async () => {
+  it('within a daily limit count holds, batches and refunds, and a developer can be given more, or nothing', async () => {
     await set({ developerDayLimit: 2 });
     await limited(2.000001);
     const hold = await place(api, account, { amount: 1.5 });
@@ -181,7 +181,7 @@ describe('the keys of an account', () => {
     ['lowered', 1, 0.9, 3],
     ['raised', 9, 6, 4],
   ] as const) {
-    it(`keep the limit that their owner ${which} for one developer until the ceiling is set again`, async () => {
+    it(`keep the limit that their owner ${which} for one developer until the daily limit is set again`, async () => {
       await set({ developerDayLimit: 5 });
       await limited(5.000001);
       const [budget] = await budgets();
@@ -195,7 +195,7 @@ describe('the keys of an account', () => {
     });
   }
 
-  it('that are closed or have a ceiling pay no more for a hold than it reserves', async () => {
+  it('that are closed or have a daily limit pay no more for a hold than it reserves', async () => {
     const overflow = { amount: 20, over: 'overflow' };
     const plain = await place(api, account, { amount: 1 });
     const ended = await place(api, account, { amount: 1 });
@@ -203,7 +203,7 @@ describe('the keys of an account', () => {
     await limited(5.000001);
     const before = await balance();
     const counted = await place(api, account, { amount: 1 });
-    // Placed before the ceiling, so no budget would count the excess.
+    // Placed before the daily limit, so no budget would count the excess.
     const refused = await askCapture(api, account, plain.id, overflow);
     assertError(refused, 402, 'exceeds_hold', 'amount', { remaining: 1 });
     await capture(api, account, counted.id, { amount: 2, over: 'overflow', final: false });
@@ -255,7 +255,7 @@ describe('the keys of an account', () => {
     );
   }
 
-  it('with a ceiling pay no developer for which they can make no budget, as they leave the last ones to the owner', async () => {
+  it('with a daily limit pay no developer for which they can make no budget, as they leave the last ones to the owner', async () => {
     const { id } = await makeBudget(api, key);
     await api.sql.query(
       `with last as (
@@ -271,7 +271,7 @@ describe('the keys of an account', () => {
     assertError(await tryAsk(api, account, key, 1), 403, 'account_keys_closed', 'apiKey');
   });
 
-  it('with a ceiling pay no developer for whose budget they can make no key, and make no budget', async () => {
+  it('with a daily limit pay no developer for whose budget they can make no key, and make no budget', async () => {
     const { id } = await makeBudget(api, key);
     const made = await makeKey(api, key, id);
     await api.sql.query(`update farebox.spend_keys set number = $2 where id = $1`, [
@@ -284,7 +284,7 @@ describe('the keys of an account', () => {
     assert.equal((await budgets()).length, 1);
   });
 
-  it('with a ceiling can ask for more, and closed ones cannot ask', async () => {
+  it('with a daily limit can ask for more, and closed ones cannot ask', async () => {
     await set({ developerDayLimit: 2 });
     await limited(2.000001);
     const { status, body } = await tryAsk(api, account, key, 3);
@@ -312,7 +312,7 @@ describe('the keys of an account', () => {
     assertError(await tryAsk(api, account, key, 1_000), 403, 'account_keys_closed', 'apiKey');
   });
 
-  it('end a request for more when the ceiling is removed', async () => {
+  it('end a request for more when the daily limit is removed', async () => {
     await set({ developerDayLimit: 2 });
     await limited(2.000001);
     const { id } = await askApproval(api, account, key, 3);
@@ -323,7 +323,7 @@ describe('the keys of an account', () => {
     assert.equal((await pay(3, account, other)).status, 201);
   });
 
-  it('with a new ceiling forget a limit that an approval raised', async () => {
+  it('with a new daily limit forget a limit that an approval raised', async () => {
     await set({ developerDayLimit: 5 });
     await limited(5.000001);
     const { body } = await tryAsk(api, account, key, 50);

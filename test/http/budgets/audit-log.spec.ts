@@ -136,18 +136,18 @@ describe('the audit log of budgets', () => {
     );
   });
 
-  it('has one entry for a new ceiling of all developers, and one for what one developer got', async () => {
+  it('has one entry for a new daily limit of all developers, and one for what one developer got', async () => {
     const stranger = await api.createAccount(0);
-    const ceiling = async (developerDayLimit: number) => {
+    const setDayLimit = async (developerDayLimit: number) => {
       const answer = await call(api, 'PATCH', '/v1/account-keys', {
         headers,
         body: { developerDayLimit },
       });
       assert.equal(answer.status, 200);
     };
-    await ceiling(5);
+    await setDayLimit(5);
     for (const by of [account, stranger]) {
-      // Keys know of a ceiling within a second.
+      // Keys know of a limit within a second.
       await until(async () => {
         await charge(api, { ...by, consumerKey: key }, { amount: 0.01, tool: 'search' });
         return (await logged()).some(
@@ -157,7 +157,7 @@ describe('the audit log of budgets', () => {
       });
     }
     const before = (await entries()).length;
-    await ceiling(3);
+    await setDayLimit(3);
     const [newest, ...others] = await entries();
     assert.equal(newest?.action, 'account_keys.changed');
     assert.equal(others.length, before);
@@ -170,10 +170,10 @@ describe('the audit log of budgets', () => {
       [last?.details['windowLimit'], last?.details['before']],
       [9, { windowLimit: 3 }],
     );
-    // What all others have, too, and also by setting the ceiling of all again, which is no new one.
+    // What all others have, too, and also by setting the limit of all again, which is no new one.
     for (const set of [
       () => changeBudget(api, key, budgetId, { window: { per: 'day', limit: 3 } }),
-      () => ceiling(3),
+      () => setDayLimit(3),
     ]) {
       await changeBudget(api, key, budgetId, { window: { per: 'day', limit: 9 } });
       await set();

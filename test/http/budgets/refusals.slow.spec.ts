@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { HOUR_MS } from '../../../src/domain/durations.ts';
 import { uuidOf } from '../../../src/domain/ids.ts';
-import { KeyRefusals } from '../../../src/http/key-refusals.ts';
-import { RefusalRecorder } from '../../../src/http/refusal-recorder.ts';
+import { KeyRefusals } from '../../../src/http/refusals/key-refusals.ts';
+import { RefusalRecorder } from '../../../src/http/refusals/refusal-recorder.ts';
 import { BudgetRefusalsReply } from '../../../src/schemas/refusals.ts';
 import { hashOfKey } from '../../../src/store/accounts/api-keys.ts';
 import { createDatabase, type Database } from '../../../src/store/database.ts';

@@ -275,7 +275,7 @@ describe('POST /v1/charges/:id/refund', () => {
     });
   });
 
-  // Across the end of a month, the statements of the two parties would otherwise disagree for ever.
+  // Across the end of a month, the statements of the two parties would otherwise disagree forever.
   it('has one time in the books of both parties, after any wait for the consumer', async () => {
     const { id } = await made(1);
     const refundBehind = async () => {

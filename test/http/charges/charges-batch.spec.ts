@@ -106,7 +106,7 @@ describe('POST /v1/charges/batch', () => {
       null,
       'text',
       [],
-      member({ idempotency_key: 'misspelt' }),
+      member({ idempotency_key: 'misspelled' }),
       member(),
     ]);
     const results = resultsOf(answer);

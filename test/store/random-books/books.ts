@@ -44,7 +44,7 @@ export interface Key {
   readonly id: string | null;
   /** Null: a key of the account. */
   readonly spend: ChargeDraft['spend'];
-  /** The only one that it pays, if the account has a ceiling for each developer. */
+  /** The only one that it pays, if the account has a daily limit for each developer. */
   readonly developer?: Developer;
 }
 

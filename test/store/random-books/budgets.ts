@@ -1,4 +1,4 @@
-/** Trees of budgets with spend keys, the ceiling of each developer, and windows that turn. */
+/** Trees of budgets with spend keys, the daily limit of each developer, and windows that turn. */
 import { hash, randomUUID } from 'node:crypto';
 import { Type } from 'typebox';
 import { WINDOW_UNITS } from '../../../src/domain/budget.ts';
@@ -153,8 +153,8 @@ export async function close(books: Books, owner: Owner, random: Random): Promise
   owner.keys = owner.keys.filter(({ spend }) => !spend?.path.includes(number));
 }
 
-/** With a ceiling, the account's keys pay one of the developers through a budget of its own. */
-export async function setCeiling(books: Books, owner: Owner, random: Random): Promise<void> {
+/** With a daily limit, the account's keys pay one of the developers through a budget of its own. */
+export async function setDayLimit(books: Books, owner: Owner, random: Random): Promise<void> {
   const isClosed = random.chance(0.2);
   const { developerDayMicros } = await changeAccountKeys(books.database, owner.view, {
     developerDayMicros: random.chance(0.4) ? null : asMicros(random.between(0, 600_000)),
@@ -165,7 +165,7 @@ export async function setCeiling(books: Books, owner: Owner, random: Random): Pr
   const developer = random.pick(books.developers);
   const asked = { ...view, accountId, ...developer, keyId: randomUUID() };
   const found = await findDeveloperBudget(books.database, asked);
-  books.count(`ceiling ${found.kind}`);
+  books.count(`day limit ${found.kind}`);
   if (found.kind !== 'found') return;
   const { number, path } = found.budget;
   owner.keys = [

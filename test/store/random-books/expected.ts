@@ -24,7 +24,7 @@ const EXPECTED = [
   'revoke key done',
   'change limits changed',
   'close changed',
-  'ceiling found',
+  'day limit found',
   'turn windows done',
   'ask for approval asked',
   'answer once decided',

@@ -32,7 +32,7 @@ const OPERATIONS: Readonly<Record<string, Omit<Card, 'name'> & { readonly cards:
   endKey: { cards: 4, run: budgets.endKey },
   changeLimits: { cards: 5, run: budgets.changeLimits },
   close: { cards: 2, run: budgets.close },
-  setCeiling: { cards: 2, run: budgets.setCeiling },
+  setDayLimit: { cards: 2, run: budgets.setDayLimit },
   approve: { cards: 14, run: approve },
   endAnswered: { cards: 1, run: endAnswered },
   topUp: { cards: 8, run: topUps.topUp },

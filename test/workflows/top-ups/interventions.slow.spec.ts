@@ -1,6 +1,6 @@
 /**
  * An operator terminates, cancels, resets or signals the workflow of a top-up, or of its refunds, in each of
- * its states. Afterwards the row says what happened, no workflow waits for ever, and no money is taken twice.
+ * its states. Afterwards the row says what happened, no workflow waits forever, and no money is taken twice.
  */
 import assert from 'node:assert/strict';
 import type { WorkflowHandle } from '@temporalio/client';

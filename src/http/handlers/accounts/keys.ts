@@ -32,8 +32,8 @@ import { ensureTestAccount, type Holder } from '../../../store/accounts/test-acc
 import type { Transaction } from '../../../store/database.ts';
 import { freshKey, knownKey, type KeyToShow } from '../../derived-keys.ts';
 import type { Reply, Request } from '../../endpoint.ts';
+import { cannotShowAgain, keyReused, retryOf, type Repeatable } from '../../repeated-requests.ts';
 import { NO_STORE, REPLAYED } from '../../respond.ts';
-import { cannotShowAgain, keyReused, retryOf, type Repeatable } from '../../retries.ts';
 import type { Api } from '../../services.ts';
 import { isSignedIn } from '../../callers.ts';
 import { invalidField } from '../../invalid-field.ts';

@@ -19,8 +19,8 @@ import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { invalidField } from '../../invalid-field.ts';
 import { idIn, noSuch } from '../../look-ups.ts';
+import { keyReused, requestHashOf } from '../../repeated-requests.ts';
 import { REPLAYED } from '../../respond.ts';
-import { keyReused, requestHashOf } from '../../retries.ts';
 
 const DAYS_MAX = 30;
 /** One of ten thousand may end at any time. */

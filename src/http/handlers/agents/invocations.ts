@@ -13,8 +13,8 @@ import { requestInvocation } from '../../../invocations/request-invocation.ts';
 import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { idIn, noSuch } from '../../look-ups.ts';
+import { keyReused, requestHashOf } from '../../repeated-requests.ts';
 import { REPLAYED } from '../../respond.ts';
-import { keyReused, requestHashOf } from '../../retries.ts';
 import { RETRY_SECONDS } from './grants.ts';
 
 /** A payload may be larger than the bodies of other requests. */

@@ -41,8 +41,8 @@ import type { Reply, Request } from '../../endpoint.ts';
 import { invalidField } from '../../invalid-field.ts';
 import { noSuch } from '../../look-ups.ts';
 import { invalidCursor, listPage } from '../../pagination.ts';
+import { keyReused, retryOf } from '../../repeated-requests.ts';
 import { REPLAYED } from '../../respond.ts';
-import { keyReused, retryOf } from '../../retries.ts';
 import type { Api } from '../../services.ts';
 
 /** The largest possible balance. */
@@ -56,7 +56,7 @@ interface Seen extends TreeView {
   readonly own: Budget | null;
 }
 
-/** A spend key whose budget has ended may do nothing any more. */
+/** A spend key whose budget has ended can no longer do anything. */
 export async function seenBy(api: Api, caller: KeyOwner): Promise<Seen> {
   const { ledger, consumerId, spend } = caller;
   const number = spend?.path.at(-1);

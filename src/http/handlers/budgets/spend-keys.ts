@@ -26,8 +26,8 @@ import { freshKey, knownKey, type KeyToShow } from '../../derived-keys.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { listPage } from '../../pagination.ts';
 import type { Api } from '../../services.ts';
+import { cannotShowAgain, keyReused, retryOf, type Repeatable } from '../../repeated-requests.ts';
 import { NO_STORE, REPLAYED } from '../../respond.ts';
-import { cannotShowAgain, keyReused, retryOf, type Repeatable } from '../../retries.ts';
 import { budgetClosed, changeable, futureOf, scopeOf, seenBy, tooMany } from './budgets.ts';
 
 export async function postSpendKey(

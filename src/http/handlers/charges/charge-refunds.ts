@@ -9,8 +9,8 @@ import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { idIn } from '../../look-ups.ts';
 import { refuseUnknownCharge } from '../../refuse-archived.ts';
+import { keyReused } from '../../repeated-requests.ts';
 import { REPLAYED } from '../../respond.ts';
-import { keyReused } from '../../retries.ts';
 
 /** No maximum here: the charge's own amount is the limit. */
 const REFUNDABLE: AmountRule = {

@@ -23,8 +23,8 @@ import { developerChargeFilterOf, timeRangeOf } from '../../filters.ts';
 import { idIn } from '../../look-ups.ts';
 import { listPage } from '../../pagination.ts';
 import { refuseArchivedRange, refuseUnknownCharge } from '../../refuse-archived.ts';
+import { keyReused } from '../../repeated-requests.ts';
 import { REPLAYED } from '../../respond.ts';
-import { keyReused } from '../../retries.ts';
 import { errorOnDemand, insufficientBalance, refusalError } from './charge-errors.ts';
 
 /** 201 with the receipt; `Idempotency-Replayed: true` when this key has already made the charge. */

@@ -31,7 +31,7 @@ import { invalidField } from '../../invalid-field.ts';
 import { idIn, noSuch } from '../../look-ups.ts';
 import { NO_STORE, REPLAYED } from '../../respond.ts';
 import { listPage } from '../../pagination.ts';
-import { cannotShowAgain, keyReused, retryOf } from '../../retries.ts';
+import { cannotShowAgain, keyReused, retryOf } from '../../repeated-requests.ts';
 import type { Api } from '../../services.ts';
 
 function shownOnce({ isReplayed }: { readonly isReplayed: boolean }) {

@@ -29,8 +29,8 @@ import { errorOnDemand, insufficientBalance, refusalError } from '../charges/cha
 import { wireCharge } from '../charges/charges.ts';
 import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
+import { keyReused } from '../../repeated-requests.ts';
 import { REPLAYED } from '../../respond.ts';
-import { keyReused } from '../../retries.ts';
 
 const CAPTURABLE: AmountRule = {
   accepts: isChargeable,

@@ -34,8 +34,8 @@ import { invalidField } from '../../invalid-field.ts';
 import { idIn } from '../../look-ups.ts';
 import { listPage } from '../../pagination.ts';
 import { mayBeArchived } from '../../refuse-archived.ts';
+import { keyReused } from '../../repeated-requests.ts';
 import { REPLAYED } from '../../respond.ts';
-import { keyReused } from '../../retries.ts';
 import type { Api } from '../../services.ts';
 import { insufficientBalance, refusalError } from '../charges/charge-errors.ts';
 

@@ -21,8 +21,8 @@ import { findTopUp } from '../../../store/top-ups/top-ups.ts';
 import { amountOf, balanceTooLarge, type AmountRule } from '../../amounts.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { idIn, noSuch } from '../../look-ups.ts';
+import { keyReused } from '../../repeated-requests.ts';
 import { REPLAYED } from '../../respond.ts';
-import { keyReused } from '../../retries.ts';
 import type { Api } from '../../services.ts';
 import { accountOf } from './accounts.ts';
 

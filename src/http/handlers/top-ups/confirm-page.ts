@@ -22,7 +22,10 @@ export function confirmationUrlOf(consoleUrl: string, topUp: TopUp): string | un
   return isWaiting ? confirmationUrl(consoleUrl, topUp.id) : undefined;
 }
 
-/** For so long, a payment's bank page is opened once, and one payment of a consumer is reported: each calls Stripe. */
+/**
+ * How long a payment's bank page is not opened again, and no payment of the same consumer is reported again. Each calls
+ * Stripe.
+ */
 const ASKED_MS = 2_000;
 /** Beyond it, the oldest is forgotten. */
 const REMEMBERED_MAX = 10_000;

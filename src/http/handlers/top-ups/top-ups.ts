@@ -41,8 +41,8 @@ import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { idIn, noSuch } from '../../look-ups.ts';
 import { listPage } from '../../pagination.ts';
+import { keyReused } from '../../repeated-requests.ts';
 import { REPLAYED } from '../../respond.ts';
-import { keyReused } from '../../retries.ts';
 import { confirmationUrlOf } from './confirm-page.ts';
 
 /** The errors of a request that charges the saved card: why it was not charged, or why the charge failed. */

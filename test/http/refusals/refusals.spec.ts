@@ -4,16 +4,16 @@ import { readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { pino } from 'pino';
-import { wireId } from '../../src/domain/ids.ts';
-import { RefusalCounts } from '../../src/http/refusal-counts.ts';
-import { RefusalLog } from '../../src/http/refusal-log.ts';
-import { RefusalsReply } from '../../src/schemas/refusals.ts';
-import type { TestAccount } from '../support/accounts.ts';
-import { startTestApi, type TestApi } from '../support/api.ts';
-import { makeBudget, makeKey } from '../support/budget-requests.ts';
-import { assertError, bodyOf, call, charge, type Answer } from '../support/http.ts';
-import { askSettle, takeLease } from '../support/lease-requests.ts';
-import { until } from '../support/stack.ts';
+import { wireId } from '../../../src/domain/ids.ts';
+import { RefusalCounts } from '../../../src/http/refusals/refusal-counts.ts';
+import { RefusalLog } from '../../../src/http/refusals/refusal-log.ts';
+import { RefusalsReply } from '../../../src/schemas/refusals.ts';
+import type { TestAccount } from '../../support/accounts.ts';
+import { startTestApi, type TestApi } from '../../support/api.ts';
+import { makeBudget, makeKey } from '../../support/budget-requests.ts';
+import { assertError, bodyOf, call, charge, type Answer } from '../../support/http.ts';
+import { askSettle, takeLease } from '../../support/lease-requests.ts';
+import { until } from '../../support/stack.ts';
 
 type Line = Readonly<Record<string, unknown>>;
 

@@ -1,15 +1,15 @@
 /** What a developer's callers were refused, as the developer reads it afterwards. */
 import assert from 'node:assert/strict';
-import { HOUR_MS } from '../../src/domain/durations.ts';
-import { RefusalsReply } from '../../src/schemas/refusals.ts';
-import { RefusalRecorder } from '../../src/http/refusal-recorder.ts';
-import type { Database } from '../../src/store/database.ts';
-import { listRefusals } from '../../src/store/refusals/refusals.ts';
-import type { TestAccount } from '../support/accounts.ts';
-import { startTestApi, type TestApi } from '../support/api.ts';
-import { bodyOf, call, charge, type Answer } from '../support/http.ts';
-import { keptPool } from '../support/kept-pools.ts';
-import { until } from '../support/stack.ts';
+import { HOUR_MS } from '../../../src/domain/durations.ts';
+import { RefusalsReply } from '../../../src/schemas/refusals.ts';
+import { RefusalRecorder } from '../../../src/http/refusals/refusal-recorder.ts';
+import type { Database } from '../../../src/store/database.ts';
+import { listRefusals } from '../../../src/store/refusals/refusals.ts';
+import type { TestAccount } from '../../support/accounts.ts';
+import { startTestApi, type TestApi } from '../../support/api.ts';
+import { bodyOf, call, charge, type Answer } from '../../support/http.ts';
+import { keptPool } from '../../support/kept-pools.ts';
+import { until } from '../../support/stack.ts';
 
 const rethrow = (error: unknown) => {
   throw error;

@@ -4,18 +4,18 @@
  * developers past the first thousand of an hour are not recorded. The metrics (RefusalCounts) count all of
  * them. Those that name a key to charge are also counted for the owner of the key (KeyRefusals).
  */
-import type { DatabaseClock } from '../charging/database-clock.ts';
-import { RepeatedWork } from '../charging/repeated-work.ts';
-import { HOUR_MS } from '../domain/durations.ts';
-import type { ErrorCode } from '../domain/errors.ts';
-import type { Database } from '../store/database.ts';
-import { addKeyRefusals } from '../store/refusals/key-refusals.ts';
+import type { DatabaseClock } from '../../charging/database-clock.ts';
+import { RepeatedWork } from '../../charging/repeated-work.ts';
+import { HOUR_MS } from '../../domain/durations.ts';
+import type { ErrorCode } from '../../domain/errors.ts';
+import type { Database } from '../../store/database.ts';
+import { addKeyRefusals } from '../../store/refusals/key-refusals.ts';
 import {
   addRefusals,
   deleteOldRefusals,
   REQUEST_IDS_MAX,
   type CountedRefusal,
-} from '../store/refusals/refusals.ts';
+} from '../../store/refusals/refusals.ts';
 import { KeyRefusals } from './key-refusals.ts';
 import { pairOf, toolWithin } from './tool-within.ts';
 

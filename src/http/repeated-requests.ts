@@ -1,10 +1,10 @@
 /** Requests that may be repeated with the same Idempotency-Key, and get the same answer. */
 import { hash } from 'node:crypto';
 import { ApiError } from '../domain/errors.ts';
-import type { Retry } from '../store/retry.ts';
+import type { RepeatedRequest } from '../store/repeated-request.ts';
 
 /** With the idempotency key itself, which is not stored. */
-export interface Repeatable extends Retry {
+export interface Repeatable extends RepeatedRequest {
   readonly idempotencyKey: string;
 }
 

@@ -1,4 +1,4 @@
-/** A new ceiling for each developer and day, on an account that as many developers charge as it can have budgets. */
+/** A new daily limit for each developer, on an account that as many developers charge as it can have budgets. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { BUDGETS_MAX } from '../../../src/domain/budget.ts';
@@ -11,7 +11,7 @@ const TABLES = ['budgets', 'budget_details', 'spend_keys'];
 const OLD = asMicros(5_000_000);
 const NEW = asMicros(3_000_000);
 
-describe('a ceiling for each of 100,000 developers', () => {
+describe('a daily limit for each of 100,000 developers', () => {
   let ledger: TestLedger;
   let client: Client;
   let payer: Payer;

@@ -4,7 +4,7 @@
  */
 import { sql } from './database.ts';
 
-export interface Retry {
+export interface RepeatedRequest {
   /** A hash of the caller's idempotency key, within what the caller sees. */
   readonly keyHash: string;
   /** A hash of what was asked for. */

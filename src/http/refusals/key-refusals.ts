@@ -3,8 +3,8 @@
  * which keys they name, so a developer has a share of pairs of a key and a code in each write, and what
  * exceeds it is not recorded.
  */
-import type { ErrorCode } from '../domain/errors.ts';
-import type { CountedKeyRefusal } from '../store/refusals/key-refusals.ts';
+import type { ErrorCode } from '../../domain/errors.ts';
+import type { CountedKeyRefusal } from '../../store/refusals/key-refusals.ts';
 
 const PAIRS_OF_DEVELOPER_MAX = 200;
 const PAIRS_MAX = 2_000;

@@ -3,7 +3,7 @@
  * developer's pairs beyond its share are counted together, and so are all developers after the first two hundred.
  * RefusalRecorder stores the same by hour.
  */
-import type { ErrorCode } from '../domain/errors.ts';
+import type { ErrorCode } from '../../domain/errors.ts';
 import { OTHER, pairOf, toolWithin } from './tool-within.ts';
 
 export interface RefusalCount {

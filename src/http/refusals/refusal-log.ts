@@ -3,7 +3,7 @@
  * requests cannot fill the disk, and no caller crowds out the lines of others. A line counts those left out.
  */
 import type { Logger } from 'pino';
-import type { ErrorCode } from '../domain/errors.ts';
+import type { ErrorCode } from '../../domain/errors.ts';
 
 /** Never contains a key, a body or a path as sent. */
 export interface Refusal {

@@ -2,7 +2,7 @@
  * Under which name a refusal of a tool is counted. Callers choose the names of tools, so a developer has a
  * share of pairs of a code and a tool: past it, new pairs of a code are counted together.
  */
-import type { ErrorCode } from '../domain/errors.ts';
+import type { ErrorCode } from '../../domain/errors.ts';
 
 export const OTHER = '(other)';
 /** Pairs of one developer. */

@@ -1,6 +1,6 @@
 /** What is loaded at its first use, and what happens when that fails. */
 import assert from 'node:assert/strict';
-import { remembered } from '../../src/domain/remembered.ts';
+import { remembered } from '../../src/remembered.ts';
 
 describe('remembered work', () => {
   it('is done once, also for callers at the same time', async () => {
