@@ -976,6 +976,23 @@ create table farebox.processor_mode (
   constraint processor_mode_has_one_row check (is_only)
 );
 
+-- The rate cards that tools have or had. Append-only (functions/refuse_change.sql), because charges and receipts
+-- name them.
+create table farebox.rate_cards (
+  tool_id uuid not null,
+  -- From 1, among the cards of the tool.
+  version smallint not null,
+  units text[] not null,
+  -- The price of each unit, in the order of units: millionths of a micro-dollar.
+  unit_picos bigint[] not null,
+  created_at timestamp with time zone not null default now(),
+  constraint rate_cards_pkey primary key (tool_id, version),
+  constraint rate_cards_tool foreign key (tool_id) references farebox.tools(id),
+  constraint rate_cards_units_priced check (cardinality(units) > 0 and cardinality(units) = cardinality(unit_picos) and (0 <= all (unit_picos))),
+  constraint rate_cards_version_positive check (version > 0)
+);
+create trigger rate_cards_append_only before delete or update or truncate on farebox.rate_cards for each statement execute function farebox.refuse_change();
+
 -- How far the processor's books have been compared with ours. A schedule goes on from there.
 create table farebox.reconciliation (
   is_only boolean not null default true,
@@ -1166,8 +1183,11 @@ create table farebox.tools (
   archived_at timestamp with time zone,
   -- Null until something changes after the insert. Processes read recent changes, as they do for keys.
   changed_at timestamp with time zone,
+  -- The version of its current card. Null: none.
+  card smallint,
   constraint tools_pkey primary key (id),
   constraint tools_name_unique unique (developer_id, name),
+  constraint tools_card foreign key (id, card) references farebox.rate_cards(tool_id, version),
   constraint tools_name_length check (char_length(name) >= 1 and char_length(name) <= 100),
   constraint tools_price_positive check (price_micros > 0)
 );
@@ -1686,6 +1706,10 @@ create function farebox.post_charge_refund_event()
 
 create function farebox.post_charges(p_ledger smallint[], p_consumer uuid[], p_id uuid[], p_developer integer[], p_tool text[], p_amount bigint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[], p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid)
   returns table(ord integer, outcome text, charge_id uuid, amount bigint, balance bigint, signed_by smallint)
+  language plpgsql volatile;
+
+create function farebox.post_charges_2(p_ledger smallint[], p_consumer uuid[], p_id uuid[], p_developer integer[], p_tool text[], p_amount bigint[], p_card smallint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[], p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid)
+  returns table(ord integer, outcome text, charge_id uuid, amount bigint, balance bigint, signed_by smallint, card smallint)
   language plpgsql volatile
   set plan_cache_mode=force_generic_plan
   set enable_seqscan=off
@@ -1701,6 +1725,10 @@ create function farebox.post_deliveries()
 
 create function farebox.post_entries(p_kind smallint[], p_id uuid[], p_hold uuid[], p_ledger smallint[], p_consumer uuid[], p_spend_key integer[], p_developer integer[], p_tool text[], p_amount bigint[], p_seconds integer[], p_final smallint[], p_over smallint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[], p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid, p_settles_debts boolean)
   returns table(ord integer, outcome text, charge_id uuid, amount bigint, balance bigint, signed_by smallint, hold_id uuid, ledger smallint, consumer uuid, tool text, hold_amount bigint, captured bigint, remaining bigint, state smallint, placed_at timestamp with time zone, expires_at timestamp with time zone, budget_id uuid, limit_scope text, limit_micros bigint, limit_left bigint, window_unit smallint, window_began timestamp with time zone)
+  language plpgsql volatile;
+
+create function farebox.post_entries_2(p_kind smallint[], p_id uuid[], p_hold uuid[], p_ledger smallint[], p_consumer uuid[], p_spend_key integer[], p_developer integer[], p_tool text[], p_amount bigint[], p_seconds integer[], p_final smallint[], p_over smallint[], p_card smallint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[], p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid, p_settles_debts boolean)
+  returns table(ord integer, outcome text, charge_id uuid, amount bigint, balance bigint, signed_by smallint, card smallint, hold_id uuid, ledger smallint, consumer uuid, tool text, hold_amount bigint, captured bigint, remaining bigint, state smallint, placed_at timestamp with time zone, expires_at timestamp with time zone, budget_id uuid, limit_scope text, limit_micros bigint, limit_left bigint, window_unit smallint, window_began timestamp with time zone)
   language plpgsql volatile
   set plan_cache_mode=force_generic_plan
   set enable_seqscan=off
@@ -1717,6 +1745,10 @@ create function farebox.post_event_of_ledger(p_ledger smallint, p_account uuid, 
   language sql volatile;
 
 create function farebox.post_fitting_groups(p_group_ledger smallint[], p_group_consumer uuid[], p_group_total bigint[], p_node_group integer[], p_node_number integer[], p_node_total bigint[], p_group integer[], p_through bigint[], p_spend_key integer[], p_id uuid[], p_developer integer[], p_tool text[], p_amount bigint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[], p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid)
+  returns bigint[]
+  language plpgsql volatile;
+
+create function farebox.post_fitting_groups_2(p_group_ledger smallint[], p_group_consumer uuid[], p_group_total bigint[], p_node_group integer[], p_node_number integer[], p_node_total bigint[], p_group integer[], p_through bigint[], p_spend_key integer[], p_id uuid[], p_developer integer[], p_tool text[], p_amount bigint[], p_card smallint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[], p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid)
   returns bigint[]
   language plpgsql volatile
   set plan_cache_mode=force_generic_plan

@@ -2,7 +2,7 @@
 -- Locks: one change at a time, until it commits. A step of the rollups inserts some rows of keys and updates others, and each
 -- of the two comes here by itself, so without the lock two steps could take the rows of a budget in different orders.
 create or replace function farebox.add_to_budget_spending() returns trigger language plpgsql
--- Each key is probed once, for the reasons in post_charges.sql: before the join (materialized), or the planner would probe it for each
+-- Each key is probed once, for the reasons in post_charges_2.sql: before the join (materialized), or the planner would probe it for each
 -- of its rows; in the order of the primary key, or the planner might take another index that begins with the same columns. The join is
 -- by hash: by merge, it takes half as long again. Keys of one path are added up before their path is unfolded, as a step has
 -- thousands of keys of a few budgets.

@@ -3,7 +3,7 @@
 -- Released holds and won disputes arm nothing: near a threshold, each hold would make an event. A refund of a charge arms
 -- a threshold that was crossed more than an hour ago, so charges and refunds in turns make one event an hour at most.
 create or replace function farebox.arm_thresholds() returns trigger language plpgsql
--- Probes of primary keys, for the reasons in post_charges.sql.
+-- Probes of primary keys, for the reasons in post_charges_2.sql.
 set enable_seqscan = off
 set enable_bitmapscan = off
 as $$

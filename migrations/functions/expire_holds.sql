@@ -41,7 +41,7 @@ begin
   from gone cross join lateral unnest(gone.developers, gone.holds) as a(developer, id);
   if v_id is null then return; end if;
 
-  -- Most are closed by now, and cost this probe; `limit 1` keeps it one, as in post_charges.sql.
+  -- Most are closed by now, and cost this probe; `limit 1` keeps it one, as in post_charges_2.sql.
   select array_agg(a.developer), array_agg(a.id) into v_developer, v_id
   -- An extended hold may be in two rows.
   from (select distinct q.developer, q.id from unnest(v_developer, v_id) as q(developer, id)) a

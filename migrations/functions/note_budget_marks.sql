@@ -4,7 +4,7 @@
 -- the mark moves on with the event, so of concurrent spends exactly one tells.
 -- A refund or a release does not move the mark back: a use near a mark tells once.
 create or replace function farebox.note_budget_marks() returns trigger language plpgsql
--- Probes of indexes, for the reasons in post_charges.sql.
+-- Probes of indexes, for the reasons in post_charges_2.sql.
 set enable_seqscan = off
 set enable_bitmapscan = off
 set enable_hashjoin = off

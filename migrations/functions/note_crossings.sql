@@ -8,7 +8,7 @@ create or replace function farebox.note_crossings(
   p_ledger smallint[], p_consumer uuid[], p_is_refused boolean[]
 ) returns void
 language plpgsql volatile
--- Probes of primary keys, for the reasons in post_charges.sql.
+-- Probes of primary keys, for the reasons in post_charges_2.sql.
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off

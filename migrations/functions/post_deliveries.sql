@@ -1,7 +1,7 @@
 -- Writes a delivery of each new event for each endpoint of its account that wants its type, and a notice that wakes the
 -- endpoint's workflow. An account without endpoints costs one probe of an index. A test is sent only where it was asked for.
 create or replace function farebox.post_deliveries() returns trigger language plpgsql
--- Probes of indexes, for the reasons in post_charges.sql.
+-- Probes of indexes, for the reasons in post_charges_2.sql.
 set enable_seqscan = off
 set enable_bitmapscan = off
 set enable_hashjoin = off

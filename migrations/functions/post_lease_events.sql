@@ -2,7 +2,7 @@
 -- the transaction of the expiry, after it.
 create or replace function farebox.post_lease_events(p_lease uuid[]) returns void
 language plpgsql volatile
--- Probes of indexes, for the reasons in post_charges.sql.
+-- Probes of indexes, for the reasons in post_charges_2.sql.
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off

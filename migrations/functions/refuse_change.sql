@@ -10,3 +10,7 @@ create or replace trigger audit_entries_append_only before update or delete or t
 -- The terms that a cardholder accepted are nowhere else.
 create or replace trigger consents_append_only before update or delete or truncate on farebox.consents
   for each statement execute function farebox.refuse_change();
+
+-- Charges and receipts name a card by its version.
+create or replace trigger rate_cards_append_only before update or delete or truncate on farebox.rate_cards
+  for each statement execute function farebox.refuse_change();

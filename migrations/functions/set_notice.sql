@@ -1,6 +1,6 @@
 -- Keeps consumers.notice_below_micros, the highest threshold that is armed, at each change of a threshold.
 create or replace function farebox.set_notice() returns trigger language plpgsql
--- Probes of primary keys, for the reasons in post_charges.sql.
+-- Probes of primary keys, for the reasons in post_charges_2.sql.
 set enable_seqscan = off
 set enable_bitmapscan = off
 as $$

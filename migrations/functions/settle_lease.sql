@@ -16,7 +16,7 @@ create or replace function farebox.settle_lease(
   ord int, outcome text, charge_id uuid, amount bigint, balance bigint, signed_by smallint, limit_micros bigint
 )
 language plpgsql volatile
--- A single plan of nested loops, for the reasons in post_charges.sql.
+-- A single plan of nested loops, for the reasons in post_charges_2.sql.
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
@@ -48,7 +48,7 @@ begin
   if not found then return; end if;
   v_left := v_lease.held_micros;
 
-  -- `limit 1` and the bounds on ids are those of post_charges.sql.
+  -- `limit 1` and the bounds on ids are those of post_charges_2.sql.
   select array_agg(t.ceiling order by a.n), array_agg(p.is_same order by a.n), array_agg(p.id order by a.n),
     array_agg(p.amount_micros order by a.n), array_agg(p.balance_micros order by a.n), array_agg(p.receipt_key order by a.n)
   into v_ceiling, v_prior_is_same, v_prior_id, v_prior_amount, v_prior_balance, v_prior_key

@@ -16,7 +16,7 @@ import { findKeyOwner, type KeyDeps } from './find-key-owner.ts';
 import { NOT_SENT } from './ledger-batchers.ts';
 import type { LastUsedRecorder } from './last-used-recorder.ts';
 import { whenKnown, type MaybePromise } from './maybe-promise.ts';
-import type { NoPrice, ToolPrices } from './tool-prices.ts';
+import type { NoCost, NoPrice, ToolPrices } from './tool-prices.ts';
 
 export interface DraftDeps extends KeyDeps {
   readonly lastUsed: LastUsedRecorder;
@@ -35,8 +35,14 @@ export interface ChargeRequest {
 export type ChargeRefusal =
   | { readonly kind: 'invalid_amount'; readonly sent: number | string }
   | {
-      readonly kind: 'invalid_api_key' | 'account_keys_closed' | 'mode_mismatch' | NoPrice;
+      readonly kind:
+        | 'invalid_api_key'
+        | 'account_keys_closed'
+        | 'mode_mismatch'
+        | 'amount_and_units'
+        | NoPrice;
     }
+  | NoCost
   | OnDemand
   | RefusedByBudget;
 
@@ -59,8 +65,14 @@ export type Drafted = { readonly kind: 'ready'; readonly draft: ChargeDraft } | 
 interface Payment {
   readonly kind: 'payment';
   readonly payer: KeyOwner;
-  readonly amountMicros: Micros;
+  readonly price: Price;
   readonly needsApproval: boolean;
+}
+
+interface Price {
+  readonly amountMicros: Micros;
+  /** The version of the rate card that it is by; 0 for none. */
+  readonly cardVersion: number;
 }
 
 /** `identityOf` is that of a charge or that of a hold. */
@@ -81,7 +93,8 @@ export function draftOf<Asked extends ChargeRequest>(
       developerId: developer.developerId,
       developerNumber: developer.developerNumber,
       tool: body.tool,
-      amountMicros: found.amountMicros,
+      amountMicros: found.price.amountMicros,
+      cardVersion: found.price.cardVersion,
       idempotencyHash,
       fingerprint,
       metadata: metadataText(body.metadata),
@@ -106,39 +119,50 @@ function paymentBy(
   consumer: KeyOwner,
 ): MaybePromise<Payment | ChargeRefusal> {
   const { developerId } = request.developer;
-  const { amount, tool } = request.body;
+  const { amount, tool, units } = request.body;
   if (!isSameMode(consumer, request.developer)) return { kind: 'mode_mismatch' };
   deps.lastUsed.add(consumer);
   const stated = amount === undefined ? undefined : parseAmount(amount);
   if (amount !== undefined && stated === undefined) return { kind: 'invalid_amount', sent: amount };
+  if (units !== undefined) {
+    if (amount !== undefined) return { kind: 'amount_and_units' };
+    return whenKnown(deps.tools.costOf(developerId, tool, units), (cost) => {
+      if (cost.kind !== 'cost') return cost;
+      if (!isChargeable(cost.amountMicros)) return { kind: 'invalid_cost' };
+      return paymentOfPrice(deps, request, consumer, cost);
+    });
+  }
   return whenKnown(deps.tools.priceOf(developerId, tool, stated), (price) =>
-    typeof price === 'number' ? paymentOfAmount(deps, request, consumer, price) : { kind: price },
+    typeof price === 'number'
+      ? paymentOfPrice(deps, request, consumer, { amountMicros: price, cardVersion: 0 })
+      : { kind: price },
   );
 }
 
 /** A key of the account pays, unless its owner guards it; a spend key pays for what its budget allows. */
-function paymentOfAmount(
+function paymentOfPrice(
   deps: DraftDeps,
   { developer, body }: ChargeRequest,
   consumer: KeyOwner,
-  amountMicros: Micros,
+  price: Price,
 ): MaybePromise<Payment | ChargeRefusal> {
+  const { amountMicros } = price;
   const call = { developerId: developer.developerId, tool: body.tool, amountMicros };
   const code = isTest(consumer) ? MAGIC_REFUSALS.get(amountMicros) : undefined;
   if (code) return { kind: 'on_demand', code, consumerId: consumer.consumerId, ...call };
   return whenKnown(deps.guards.payerOf(consumer, developer), (payer) => {
     if (!payer) return { kind: 'account_keys_closed' };
-    if (payer.spend === null) return payment(payer, amountMicros, false);
+    if (payer.spend === null) return payment(payer, price, false);
     return whenKnown(deps.budgets.refusalOf(payer, call), (refusal) =>
       refusal && refusal.kind !== 'needs_approval'
         ? { ...refusal, call }
-        : payment(payer, amountMicros, refusal !== undefined),
+        : payment(payer, price, refusal !== undefined),
     );
   });
 }
 
-function payment(payer: KeyOwner, amountMicros: Micros, needsApproval: boolean): Payment {
-  return { kind: 'payment', payer, amountMicros, needsApproval };
+function payment(payer: KeyOwner, price: Price, needsApproval: boolean): Payment {
+  return { kind: 'payment', payer, price, needsApproval };
 }
 
 function parseAmount(dollars: number | string): Micros | undefined {

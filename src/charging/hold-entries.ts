@@ -1,6 +1,7 @@
 /** Turns a request about a hold into an entry for the ledger. */
 import { HOLD_SECONDS_DEFAULT } from '../domain/hold.ts';
-import { asMicros, type Micros } from '../domain/money.ts';
+import { asMicros, isChargeable, type Micros } from '../domain/money.ts';
+import type { Units } from '../domain/rate-card.ts';
 import type { CaptureBody, ExtendBody, HoldBody } from '../schemas/holds.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import { hasIdentity } from '../store/charges/identity.ts';
@@ -13,9 +14,12 @@ import {
   type DraftDeps,
 } from './draft-charge.ts';
 import { findRetryingPayer, mayBeRetry, type EarlierDeps } from './earlier-charges.ts';
+import type { NoCost } from './tool-prices.ts';
 import { NOT_SENT } from './ledger-batchers.ts';
 import { captureIdentity, extensionIdentity, holdIdentity, NO_IDENTITY } from './idempotency.ts';
+import type { Database } from '../store/database.ts';
 import type { HoldEntry } from '../store/holds/hold-entry.ts';
+import { findToolOfHold } from '../store/holds/list-holds.ts';
 
 /** The hold that a request names, and the developer that sent it. */
 export interface HoldRequest {
@@ -65,22 +69,46 @@ async function replayEntry(
   return placeEntry({ ...payer, ...asked, ...identity }, request);
 }
 
-/** `amountMicros` is the body's amount; null captures everything that is left. */
+/** `amountMicros` is the body's amount, or the cost of its units; null captures everything that is left. */
 export function captureEntry(
   request: HoldRequest,
-  { amount, final = true, over = 'reject', metadata }: CaptureBody,
+  { amount, units, final = true, over = 'reject', metadata }: CaptureBody,
   amountMicros: Micros | null,
-): HoldEntry {
+  cardVersion = 0,
+): Extract<HoldEntry, { kind: 'capture' }> {
   return {
     ...ofHold(request),
-    ...captureIdentity(request, { amount, metadata, isFinal: final, over }),
+    ...captureIdentity(request, { amount, units, metadata, isFinal: final, over }),
     kind: 'capture',
     id: NOT_SENT,
     amountMicros,
+    cardVersion,
     isFinal: final,
     over,
     metadata: metadataText(metadata),
   };
+}
+
+/**
+ * The entry that captures what the units cost by the rate card of the hold's tool, or why they have no cost. Null when
+ * there is no such hold. A retry of a capture that was made needs no card: the ledger first looks its key up.
+ */
+export async function prepareCaptureOfUnits(
+  deps: Pick<DraftDeps, 'tools'> & EarlierDeps & { readonly database: Database },
+  request: HoldRequest,
+  body: CaptureBody & { readonly units: Units },
+): Promise<{ readonly kind: 'ready'; readonly entry: HoldEntry } | NoCost | null> {
+  const { developerId, developerNumber } = request.developer;
+  const tool = await findToolOfHold(deps.database, developerNumber, request.holdId);
+  if (tool === null) return null;
+  const cost = await deps.tools.costOf(developerId, tool, body.units);
+  if (cost.kind === 'cost' && isChargeable(cost.amountMicros)) {
+    const entry = captureEntry(request, body, cost.amountMicros, cost.cardVersion);
+    return { kind: 'ready', entry };
+  }
+  const entry = captureEntry(request, body, asMicros(1));
+  if (hasIdentity(entry) && (await deps.earlier.find(entry))) return { kind: 'ready', entry };
+  return cost.kind === 'cost' ? { kind: 'invalid_cost' } : cost;
 }
 
 /** Needs no key: releasing a hold twice has the effect of releasing it once. */

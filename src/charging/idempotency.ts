@@ -20,7 +20,7 @@ interface Keyed {
 }
 
 interface KeyedCharge extends Keyed {
-  readonly body: Pick<ChargeBody, 'tool' | 'amount' | 'metadata'>;
+  readonly body: Pick<ChargeBody, 'tool' | 'amount' | 'units' | 'metadata'>;
 }
 
 /** A charge, alone or a member of a batch. Its key names one charge of the consumer by the developer. */
@@ -29,10 +29,11 @@ export function chargeIdentity(
   consumerId: string,
 ): OptionalIdentity {
   if (idempotencyKey === undefined) return NO_IDENTITY;
-  const { tool, amount, metadata } = body;
+  const { tool, amount, units, metadata } = body;
+  const sent = [tool, amountOf(amount), membersOf(metadata)];
   return {
     idempotencyHash: hashKey(consumerId + developer.developerId, idempotencyKey),
-    fingerprint: fingerprintOf([tool, amountOf(amount), membersOf(metadata)]),
+    fingerprint: fingerprintOf(units ? [...sent, membersOf(units)] : sent),
   };
 }
 
@@ -55,6 +56,7 @@ interface OfHold extends Keyed {
 
 interface Capture {
   readonly amount: ChargeBody['amount'] | undefined;
+  readonly units?: ChargeBody['units'] | undefined;
   readonly metadata: ChargeBody['metadata'] | undefined;
   readonly isFinal: boolean;
   readonly over: OverMode;
@@ -63,10 +65,11 @@ interface Capture {
 /** A capture. Its key names one capture of the hold. */
 export function captureIdentity(
   { developer, holdId, idempotencyKey }: OfHold,
-  { amount, metadata, isFinal, over }: Capture,
+  { amount, units, metadata, isFinal, over }: Capture,
 ): OptionalIdentity {
   const sent = [amountOf(amount), membersOf(metadata), isFinal, over];
-  return identityOf(`capture${holdId}${developer.developerId}`, idempotencyKey, sent);
+  const named = units ? [...sent, membersOf(units)] : sent;
+  return identityOf(`capture${holdId}${developer.developerId}`, idempotencyKey, named);
 }
 
 /** An extension of a hold. Its key names one extension of the hold. */
@@ -154,8 +157,8 @@ function amountOf(amount: number | string | undefined): number | string | null {
 }
 
 /** The members by name: the order in which they were sent does not count. */
-function membersOf(metadata: ChargeBody['metadata'] | undefined) {
-  return metadata ? Object.entries(metadata).toSorted(byName) : null;
+function membersOf(members: ChargeBody['metadata'] | ChargeBody['units'] | undefined) {
+  return members ? Object.entries(members).toSorted(byName) : null;
 }
 
 function byName([a]: [string, unknown], [b]: [string, unknown]): number {

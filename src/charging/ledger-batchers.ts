@@ -54,7 +54,7 @@ export function createChargeBatcher(deps: BatcherDeps): ChargeBatcher {
   });
 }
 
-/** Only `post_entries` counts budgets. It is slower, so plain charges do not use it. */
+/** Only `post_entries_2` counts budgets. It is slower, so plain charges do not use it. */
 const decideCharges: LedgerStatement<ChargeDraft, ChargeOutcome> = (
   connection,
   drafts,

@@ -17,13 +17,18 @@ export interface ReceiptSubject {
   readonly developerId: string;
   readonly tool: string;
   readonly amountMicros: number;
+  /** The version of the rate card that priced it; 0 for none. */
+  readonly cardVersion: number;
   /** Number of the master secret that signs. */
   readonly receiptKey: number;
   /** A charge of play money. */
   readonly isTest: boolean;
 }
 
-/** What a receipt states about a charge, in this order; ids as on the wire. Only test receipts have `livemode`. */
+/**
+ * What a receipt states about a charge, in this order; ids as on the wire. Only receipts of charges by a rate card have
+ * `cardVersion`, and only test receipts `livemode`.
+ */
 export interface ReceiptPayload {
   readonly id: string;
   readonly consumerId: string;
@@ -31,6 +36,7 @@ export interface ReceiptPayload {
   readonly tool: string;
   readonly micros: number;
   readonly createdAt: string;
+  readonly cardVersion?: number;
   readonly livemode?: false;
 }
 
@@ -128,7 +134,12 @@ export function receiptPayload(charge: ReceiptSubject): ReceiptPayload {
     micros: charge.amountMicros,
     createdAt: isoTime(uuidTimeMs(charge.id)),
   };
-  return charge.isTest ? { ...payload, livemode: false } : payload;
+  if (!charge.isTest && charge.cardVersion === 0) return payload;
+  return {
+    ...payload,
+    ...(charge.cardVersion > 0 && { cardVersion: charge.cardVersion }),
+    ...(charge.isTest && { livemode: false }),
+  };
 }
 
 /** The last result: many charges of one flush share a millisecond. */
@@ -146,15 +157,17 @@ function isoTime(ms: number): string {
 function parsePayload(
   payload: ReceiptClaim['payload'],
 ): Omit<VerifiedCharge, 'receiptKey'> | undefined {
-  const { tool, micros, createdAt, livemode } = payload;
+  const { tool, micros, createdAt, cardVersion = 0, livemode } = payload;
   const id = uuidOf('charge', payload['id']);
   const consumerId = uuidOf('consumer', payload['consumerId']);
   const developerId = uuidOf('developer', payload['developerId']);
   if (!id || !consumerId || !developerId) return undefined;
   if (typeof tool !== 'string' || typeof createdAt !== 'string') return undefined;
   if (typeof micros !== 'number' || !Number.isSafeInteger(micros)) return undefined;
+  if (typeof cardVersion !== 'number') return undefined;
   const isTest = livemode !== undefined;
-  return { id, consumerId, developerId, tool, amountMicros: micros, createdAt, isTest };
+  const amountMicros = micros;
+  return { id, consumerId, developerId, tool, amountMicros, cardVersion, createdAt, isTest };
 }
 
 /** The JSON object of an encoded payload; undefined when it is not one. */

@@ -1,7 +1,13 @@
-/** What a call of a tool costs: prices of tools, in memory, and the names that are charged before they are registered. */
+/** What a call of a tool costs: prices and rate cards of tools, in memory, and the names that are charged before they are registered. */
 import type { Micros } from '../domain/money.ts';
+import { costOf, type RateCard, type Units } from '../domain/rate-card.ts';
 import type { Database } from '../store/database.ts';
-import { findPricedTools, type PricedTool, type ToolName } from '../store/tools/tools.ts';
+import {
+  findPricedTools,
+  rateCardOf,
+  type PricedTool,
+  type ToolName,
+} from '../store/tools/tools.ts';
 import { FreshCache } from './fresh-cache.ts';
 import { TOOLS_CACHED_MAX } from './limits.ts';
 import type { MaybePromise } from './maybe-promise.ts';
@@ -12,10 +18,23 @@ interface KnownTool {
   /** Undefined: the tool has no price, so a charge must state its amount. */
   readonly priceMicros: Micros | undefined;
   readonly isArchived: boolean;
+  readonly card: RateCard | null;
 }
 
 /** Why a call has no price. `unknown_tool` with an amount: the developer has too many unregistered names. */
 export type NoPrice = 'unknown_tool' | 'tool_archived' | 'amount_required';
+
+/** What units cost by the current card. The amount may be 0. */
+export interface Cost {
+  readonly kind: 'cost';
+  readonly amountMicros: Micros;
+  readonly cardVersion: number;
+}
+
+/** Why units have no cost. `invalid_cost`: it is nothing, or more than can be charged. */
+export type NoCost =
+  | { readonly kind: 'unknown_tool' | 'tool_archived' | 'card_required' | 'invalid_cost' }
+  | { readonly kind: 'unknown_unit'; readonly unit: string; readonly priced: readonly string[] };
 
 export class ToolPrices {
   readonly #names: ToolNames;
@@ -58,6 +77,19 @@ export class ToolPrices {
     return stated !== undefined && (await this.#names.note(tool)) ? stated : 'unknown_tool';
   }
 
+  /** What the units cost. As for prices, memory never causes a refusal. */
+  costOf(developerId: string, name: string, units: Units): MaybePromise<Cost | NoCost> {
+    const known = this.#cache.peek(nameOf({ developerId, name }));
+    const cost = known && costFor(known, units);
+    return cost?.kind === 'cost' ? cost : this.currentCostOf(developerId, name, units);
+  }
+
+  /** The same by what the database has now. */
+  async currentCostOf(developerId: string, name: string, units: Units): Promise<Cost | NoCost> {
+    const known = await this.#cache.load(nameOf({ developerId, name }));
+    return known ? costFor(known, units) : { kind: 'unknown_tool' };
+  }
+
   /** Called after this process changed a tool, so that its own next charge sees the change. */
   forget(developerId: string, name: string): void {
     this.#cache.forget(nameOf({ developerId, name }));
@@ -72,6 +104,17 @@ function priceFor(
   return isArchived ? 'tool_archived' : (priceMicros ?? 'amount_required');
 }
 
+function costFor({ card, isArchived }: KnownTool, units: Units): Cost | NoCost {
+  if (isArchived) return { kind: 'tool_archived' };
+  if (!card) return { kind: 'card_required' };
+  const cost = costOf(card, units);
+  if (cost === undefined) return { kind: 'invalid_cost' };
+  if (typeof cost === 'number') {
+    return { kind: 'cost', amountMicros: cost, cardVersion: card.version };
+  }
+  return { kind: 'unknown_unit', unit: cost.unit, priced: [...card.picosOf.keys()] };
+}
+
 function parsed(text: string): ToolName {
   const space = text.indexOf(' ');
   return { developerId: text.slice(0, space), name: text.slice(space + 1) };
@@ -84,6 +127,7 @@ function byName(tools: readonly PricedTool[]): Map<string, KnownTool> {
       {
         priceMicros: tool.priceMicros ?? undefined,
         isArchived: tool.isArchived,
+        card: rateCardOf(tool),
       },
     ]),
   );

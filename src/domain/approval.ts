@@ -54,7 +54,7 @@ export const ASKS_OF_KEY_MAX = 20;
  */
 export const ASKS_OF_BUDGET_MAX = 50;
 export const ASKS_OF_ACCOUNT_MAX = 200;
-/** How long `once` can be used after the decision, in hours. As in functions/post_entries.sql. */
+/** How long `once` can be used after the decision, in hours. As in functions/post_entries_2.sql. */
 export const ONCE_HOURS = 24;
 /** How long the same question gets the same denial again, and the owner no second mail. */
 export const DENIED_SECONDS = 3_600;

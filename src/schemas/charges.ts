@@ -18,6 +18,7 @@ import {
   ToolName,
   Word,
 } from './shapes.ts';
+import { CardVersion, Units } from './tools.ts';
 
 /**
  * Flat, to rule out deep nesting, and limited, to keep charges small. A name that does not match the pattern is an
@@ -47,6 +48,7 @@ export const ChargeBody = Type.Object({
   amount: Type.Optional(
     DollarsAsked("Dollars to charge: more than 0, at most 1,000,000. Default: the tool's price."),
   ),
+  units: Type.Optional(Units),
   metadata: Type.Optional(Metadata),
 });
 export type ChargeBody = Static<typeof ChargeBody>;
@@ -74,6 +76,7 @@ const chargeFields = {
   developerId: Id('developer', 'The developer who made the charge.'),
   receipt: Text('The signed receipt. Verify it with `POST /v1/receipts/verify`.', RECEIPT),
   createdAt: Timestamp,
+  cardVersion: Type.Optional(CardVersion),
 };
 const consumerId = Id('consumer', 'The consumer who was charged.');
 

@@ -6,6 +6,7 @@ import {
   HOLD_STATUSES,
   OVER_MODES,
 } from '../domain/hold.ts';
+import { Units } from './tools.ts';
 import { ChargeBody, ChargeReply, Metadata } from './charges.ts';
 import {
   Closed,
@@ -37,6 +38,7 @@ export type HoldBody = Static<typeof HoldBody>;
 
 export const CaptureBody = Closed({
   amount: Type.Optional(DollarsAsked('Dollars to charge. Default: all that is left in the hold.')),
+  units: Type.Optional(Units),
   final: Type.Optional(
     Type.Boolean({
       description: 'Whether to release the rest. Default: true. False leaves the hold open.',

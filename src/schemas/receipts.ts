@@ -1,6 +1,7 @@
 /** Schemas of receipts: verification, contents, and the keys that verify them. */
 import { Type, type Static } from 'typebox';
 import { SignedInvocation } from './invocations.ts';
+import { CardVersion } from './tools.ts';
 import { Closed, Dollars, Id, Text, Timestamp } from './shapes.ts';
 
 const RECEIPT = 'hmac_sha256.1.eyJpZCI6ImNoZ18wMWEx.S_fwtwsOLfxpQ8Dt';
@@ -32,6 +33,7 @@ const ReceiptCharge = Closed({
   tool: Text('The name of the tool.', 'search'),
   amount: Dollars('Dollars charged.'),
   createdAt: Timestamp,
+  cardVersion: Type.Optional(CardVersion),
   livemode: Type.Boolean({
     description: 'False: a charge of play money, by test keys. Nobody paid for it.',
     examples: [true],

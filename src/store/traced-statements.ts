@@ -32,7 +32,7 @@ export function tracedStatements(tracing: Tracing): Interceptor {
   };
 }
 
-/** Such as `select farebox.post_fitting_groups`: the command, and the first thing of ours that it names. */
+/** Such as `select farebox.post_fitting_groups_2`: the command, and the first thing of ours that it names. */
 function summaryOf(sql: string): string {
   const [command = 'statement'] = /\w+/.exec(sql) ?? [];
   const [thing] = /farebox\.\w+/.exec(sql) ?? [];

@@ -25,8 +25,11 @@ const sender = { developer, idempotencyKey };
 const metadata = { run: 7, agent: 'planner', isTrial: false, parent: null };
 const sameMetadata = { parent: null, isTrial: false, agent: 'planner', run: 7 };
 
-const chargeOf = (body: { amount?: number | string; metadata?: typeof metadata } = {}) =>
-  chargeIdentity({ ...sender, body: { tool: 'search', ...body } }, consumerId);
+const units = { output: 350, input: 1_200 };
+
+const chargeOf = (
+  body: { amount?: number | string; units?: typeof units; metadata?: typeof metadata } = {},
+) => chargeIdentity({ ...sender, body: { tool: 'search', ...body } }, consumerId);
 const holdOf = (body: { amount?: number | string; expiresIn?: number } = {}) =>
   holdIdentity({ ...sender, body: { tool: 'search', ...body } }, consumerId);
 const plainCapture = {
@@ -50,6 +53,7 @@ const IDENTITIES = {
     '0fb38586b3d46ab6520557',
     '52943db11e',
   ],
+  'a charge of units': [chargeOf({ units }), '0fb38586b3d46ab6520557', '35c4e8129e'],
   'a hold': [holdOf({ amount: 2 }), '0fb38586b3d46ab6520557', '0ff44143d8'],
   'a hold for a time': [
     holdOf({ amount: 2, expiresIn: 60 }),
@@ -68,6 +72,11 @@ const IDENTITIES = {
     ),
     '0dca6aefe37936c9158b0e',
     '9e2a478445',
+  ],
+  'a capture of units': [
+    captureIdentity({ ...sender, holdId }, { ...plainCapture, units }),
+    '0dca6aefe37936c9158b0e',
+    'c3331d6d54',
   ],
   'an extension': [
     extensionIdentity({ ...sender, holdId }, 900),
@@ -116,6 +125,8 @@ describe('the identity', () => {
   it('covers the meaning of an amount and of metadata, not how they are written', () => {
     const first = chargeOf({ amount: '0.05', metadata });
     assert.deepEqual(chargeOf({ amount: 0.05, metadata: sameMetadata }), first);
+    assert.deepEqual(chargeOf({ units: { input: 1_200, output: 350 } }), chargeOf({ units }));
+    assert.notDeepEqual(chargeOf({ units: { ...units, input: 1_201 } }), chargeOf({ units }));
     const other = chargeOf({ amount: 0.06, metadata });
     assert.equal(other.idempotencyHash, first.idempotencyHash);
     assert.notEqual(other.fingerprint, first.fingerprint);

@@ -18,6 +18,7 @@ const CHARGE: ReceiptSubject = {
   developerId: '0190b3a0-0000-7000-8000-00000000000b',
   tool: 'web search',
   amountMicros: 20_000,
+  cardVersion: 0,
   receiptKey: 1,
   isTest: false,
 };
@@ -28,6 +29,7 @@ const anyCharge: fc.Arbitrary<ReceiptSubject> = fc.record({
   developerId: fc.uuid(),
   tool: fc.string({ unit: 'grapheme', minLength: 1, maxLength: 100 }),
   amountMicros: fc.integer({ min: 1, max: 1_000_000_000_000 }),
+  cardVersion: fc.integer({ min: 0, max: 32_767 }),
   receiptKey: fc.constantFrom(1, 2),
   isTest: fc.boolean(),
 });

@@ -31,6 +31,7 @@ describe('a restored database', () => {
     client.query(`
       alter table farebox.audit_entries disable trigger user;
       alter table farebox.consents disable trigger user;
+      alter table farebox.rate_cards disable trigger user;
       do $$ begin
         execute (
           select 'truncate ' || string_agg(oid::regclass::text, ', ') || ' restart identity' from pg_class
@@ -39,7 +40,8 @@ describe('a restored database', () => {
         );
       end $$;
       alter table farebox.audit_entries enable trigger user;
-      alter table farebox.consents enable trigger user`);
+      alter table farebox.consents enable trigger user;
+      alter table farebox.rate_cards enable trigger user`);
 
   async function findings(): Promise<readonly (readonly [string, string])[]> {
     const pool = await createDatabase(database.url, { maxPoolSize: 1, onError: () => {} });

@@ -56,7 +56,7 @@ describe('migrations', () => {
   });
 
   it('state durations as the domain does', () => {
-    const text = read('migrations/functions/post_entries.sql');
+    const text = read('migrations/functions/post_entries_2.sql');
     const stated = [...text.matchAll(/^ *(c_\w+) constant interval := '(\d+) hours';$/gm)];
     assert.deepEqual(Object.fromEntries(stated.map(([, name, hours]) => [name, Number(hours)])), {
       c_max_age: HOLD_SECONDS_MAX / 3_600,

@@ -65,6 +65,7 @@ const GLOBAL = new Set([
   'processor_events',
   'processor_mode',
   'reconciliation',
+  'rate_cards',
   'refusals',
   'relays',
   'settled_differences',

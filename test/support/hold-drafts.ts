@@ -34,6 +34,7 @@ export function capturing(
     id: randomUUIDv7(),
     holdId,
     amountMicros: null,
+    cardVersion: 0,
     isFinal: true,
     over: 'reject',
     metadata: null,

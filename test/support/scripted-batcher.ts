@@ -84,7 +84,14 @@ export function newDraft(
 }
 
 export function posted({ id, amountMicros }: ChargeDraft): ChargeOutcome {
-  return { kind: 'posted', id, amountMicros, balanceMicros: asMicros(0), receiptKey: 1 };
+  return {
+    kind: 'posted',
+    id,
+    amountMicros,
+    balanceMicros: asMicros(0),
+    cardVersion: 0,
+    receiptKey: 1,
+  };
 }
 
 export function withoutKey(drafts: readonly ChargeDraft[], consumerId: string): ChargeDraft[] {

@@ -105,13 +105,13 @@ describe('traces', () => {
     // A span is sent when it has ended: the statement's before those that led to it.
     const path = await until(() => {
       const statement = spansOf(traceId).find(
-        ({ name }) => name === 'select farebox.post_fitting_groups',
+        ({ name }) => name === 'select farebox.post_fitting_groups_2',
       );
       const found = statement ? pathTo(statement) : [];
       return found.length === 3 && found;
     });
     assert.deepEqual(path, [
-      'farebox-api select farebox.post_fitting_groups',
+      'farebox-api select farebox.post_fitting_groups_2',
       'farebox-api flush charges',
       'farebox-api POST /v1/charges',
     ]);

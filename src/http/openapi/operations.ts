@@ -392,6 +392,13 @@ export const OPERATIONS = {
     summary: 'Change or archive a tool',
     description: 'Changes the fields that you send. The name of a tool cannot be changed.',
   },
+  quoteCharge: {
+    tag: 'Charges',
+    summary: 'Quote a charge',
+    description:
+      "Returns what a charge of the tool would take now: the cost of `units` by the tool's rate card or, without `units`, its " +
+      'price. A charge that costs $0 is refused, but can be quoted. Takes and reserves nothing.',
+  },
   listDeveloperTopUps: {
     tag: 'Earnings',
     summary: 'List the top-ups that paid for your charges',

@@ -2,6 +2,8 @@
 import { Id } from '../../schemas/shapes.ts';
 import {
   ChangedToolReply,
+  QuoteBody,
+  QuoteReply,
   ToolBody,
   ToolChanges,
   ToolReply,
@@ -9,6 +11,7 @@ import {
   ToolsReply,
 } from '../../schemas/tools.ts';
 import type { Endpoint } from '../endpoint.ts';
+import { postQuote } from '../handlers/tools/quotes.ts';
 import { getTool, getTools, patchTool, postTool } from '../handlers/tools/tools.ts';
 import { get } from '../read-endpoints.ts';
 import { patch, post } from '../write-endpoints.ts';
@@ -47,5 +50,15 @@ export const TOOL_ENDPOINTS: readonly Endpoint[] = [
     replies: { 200: ChangedToolReply },
     errors: ['invalid_amount', 'not_found', 'too_many_tools'],
     handle: patchTool,
+  }),
+  post('/v1/quote', {
+    operation: 'quoteCharge',
+    rate: 'none',
+    role: 'developer',
+    body: QuoteBody,
+    replies: { 200: QuoteReply },
+    errors: ['invalid_amount', 'unknown_tool', 'tool_archived'],
+    reportsOutcome: true,
+    handle: postQuote,
   }),
 ];

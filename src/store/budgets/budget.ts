@@ -63,7 +63,7 @@ export interface ApprovalRequired {
   readonly developerId: string;
 }
 
-/** The columns of `post_entries` that say which limit refused. */
+/** The columns of `post_entries_2` that say which limit refused. */
 export interface LimitRow {
   readonly budget_id: string | null;
   readonly limit_scope: LimitScope | null;

@@ -23,7 +23,7 @@ import { chargesOf, FIRST_ID, LAST_ID, pageInSteps, type IdsBetween } from '../i
 import { isBefore, type Page } from '../page.ts';
 import { spentBefore } from '../balance/spent.ts';
 import { sumArchivedCharges } from './archived.ts';
-import { holdIdOf, isOfHold } from './charge-origin.ts';
+import { cardVersionOf, holdIdOf, isOfHold } from './charge-origin.ts';
 import type { ClosedCharges } from './closed-charges.ts';
 
 const StoredCharge = Type.Object({
@@ -32,6 +32,7 @@ const StoredCharge = Type.Object({
   developerId: Type.String(),
   tool: Type.String(),
   amountMicros: micros,
+  cardVersion: Type.Integer(),
   receiptKey: Type.Integer(),
   isTest: Type.Boolean(),
   /** The refunded part. */
@@ -53,7 +54,7 @@ const stretchRow = row(Type.Object({ from: Type.String(), to: Type.String() }));
 
 const storedCharge = sql.fragment`
   id, consumer_id as "consumerId", tool, amount_micros as "amountMicros",
-  receipt_key as "receiptKey", ledger >= ${TEST_LEDGER_MIN}::int2 as "isTest",
+  ${cardVersionOf('charges')} as "cardVersion", receipt_key as "receiptKey", ledger >= ${TEST_LEDGER_MIN}::int2 as "isTest",
   ${holdIdOf('charges')} as "holdId",
   ${isOfHold('charges')} and exists (
     select from farebox.leases l where l.id = ${holdIdOf('charges')}

@@ -1,9 +1,10 @@
 /**
  * Charges: the statement that makes those that fit, and the one that decides others, if all of them are plain.
  * post-spends.ts decides them if one is by a spend key. Everything that decides about money is in migrations/functions
- * (post_fitting_groups.sql, post_charges.sql); this file adds up and passes arrays.
+ * (post_fitting_groups_2.sql, post_charges_2.sql); this file adds up and passes arrays.
  */
 import type { Micros } from '../../domain/money.ts';
+import { cardVersionOf } from './charge-origin.ts';
 import { int2Array, int4Array, int8Array, textArray, uuidArray } from './binary-arrays.ts';
 import {
   identityColumns,
@@ -26,6 +27,8 @@ export interface ChargeDraft extends OptionalIdentity {
   readonly developerNumber: number;
   readonly tool: string;
   readonly amountMicros: Micros;
+  /** The version of the rate card that priced it; 0, or left out, for none. */
+  readonly cardVersion?: number;
   /** JSON text of a flat object, or null. */
   readonly metadata: string | null;
   /** The key that pays when it is a spend key; null for a key of the account. */
@@ -41,6 +44,7 @@ export type ChargeOutcome =
       readonly amountMicros: Micros;
       /** The balance after this charge. */
       readonly balanceMicros: Micros;
+      readonly cardVersion: number;
       readonly receiptKey: number;
     }
   | { readonly kind: 'insufficient'; readonly balanceMicros: Micros }
@@ -57,6 +61,7 @@ interface OutcomeRow {
   readonly amount: Micros;
   readonly balance: Micros;
   readonly signed_by: number;
+  readonly card: number;
 }
 
 /** Bounds of the charge ids searched for an idempotency key. */
@@ -84,10 +89,10 @@ export async function postFittingCharges(
   const nodes = nodesOf(drafts, groupOf);
   const spendKeys = nodes.length === 0 ? [] : drafts.map(({ spend }) => spend?.number ?? 0);
   const { balances } = await connection.one(sql.prepared(
-    'post_fitting_groups',
+    'post_fitting_groups_2',
     unchecked<Fitting>(),
   )`
-    select farebox.post_fitting_groups(
+    select farebox.post_fitting_groups_2(
       ${sql.binary(int2Array(groups.map((group) => group.ledger)))},
       ${sql.binary(uuidArray(groups.map((group) => group.consumerId)))},
       ${sql.binary(int8Array(groups.map((group) => group.totalMicros)))},
@@ -100,11 +105,11 @@ export async function postFittingCharges(
       ${chargeColumns(drafts)},
       ${receiptKey}::int2, ${replay.fromId}::uuid, ${replay.toId}::uuid) as balances
   `);
-  return drafts.map(({ id, amountMicros }, index) => {
+  return drafts.map(({ id, amountMicros, cardVersion = 0 }, index) => {
     const balanceMicros = balances[index] ?? null;
     return balanceMicros === null
       ? undefined
-      : { kind: 'posted', id, amountMicros, balanceMicros, receiptKey };
+      : { kind: 'posted', id, amountMicros, balanceMicros, cardVersion, receiptKey };
   });
 }
 
@@ -192,8 +197,8 @@ export async function postCharges(
   receiptKey: number,
   replay: ReplayWindow,
 ): Promise<ChargeOutcome[]> {
-  const rows = await connection.any(sql.prepared('post_charges', unchecked<OutcomeRow>())`
-    select ord, outcome, charge_id, amount, balance, signed_by from farebox.post_charges(
+  const rows = await connection.any(sql.prepared('post_charges_2', unchecked<OutcomeRow>())`
+    select ord, outcome, charge_id, amount, balance, signed_by, card from farebox.post_charges_2(
       ${sql.binary(int2Array(drafts.map((d) => d.ledger)))},
       ${sql.binary(uuidArray(drafts.map((d) => d.consumerId)))},
       ${chargeColumns(drafts)},
@@ -212,6 +217,7 @@ const OutcomeByKey = Type.Object({
   id: Type.String(),
   amountMicros: micros,
   balanceMicros: micros,
+  cardVersion: Type.Integer(),
   receiptKey: Type.Integer(),
 });
 const outcomeByKeyRow = row(OutcomeByKey);
@@ -229,7 +235,7 @@ export async function findChargeByKey(
   const found = await connection.maybeOne(sql.type(outcomeByKeyRow)`
     with asked as (select ${hash} as hash, ${fingerprint} as fingerprint)
     select c.request_fingerprint = a.fingerprint as "isSame", c.id, c.amount_micros as "amountMicros",
-      c.balance_micros as "balanceMicros", c.receipt_key as "receiptKey"
+      c.balance_micros as "balanceMicros", ${cardVersionOf('c')} as "cardVersion", c.receipt_key as "receiptKey"
     from asked a cross join lateral (
       select * from farebox.charges
       where idempotency_hash = a.hash and (request_fingerprint # a.fingerprint) >> 40 = 0
@@ -238,9 +244,8 @@ export async function findChargeByKey(
     ) c
   `);
   if (!found) return null;
-  const { isSame, id, amountMicros, balanceMicros, receiptKey } = found;
-  if (!isSame) return { kind: 'key_reused' };
-  return { kind: 'replayed', id, amountMicros, balanceMicros, receiptKey };
+  const { isSame, ...made } = found;
+  return isSame ? { kind: 'replayed', ...made } : { kind: 'key_reused' };
 }
 
 /** The arguments about the charges that both statements share. */
@@ -250,6 +255,7 @@ function chargeColumns(drafts: readonly ChargeDraft[]) {
     int4Array(drafts.map((d) => d.developerNumber)),
     textArray(drafts.map((d) => d.tool)),
     int8Array(drafts.map((d) => d.amountMicros)),
+    int2Array(drafts.some((d) => d.cardVersion) ? drafts.map((d) => d.cardVersion ?? 0) : []),
     ...identityColumns(drafts),
     textArray(drafts.map((d) => d.metadata)),
   ];
@@ -268,6 +274,7 @@ function outcomeOf(found: OutcomeRow): ChargeOutcome {
         id: found.charge_id,
         amountMicros: found.amount,
         balanceMicros: found.balance,
+        cardVersion: found.card,
         receiptKey: found.signed_by,
       };
     case 'insufficient':

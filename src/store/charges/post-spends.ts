@@ -1,6 +1,6 @@
 /**
  * Decides charges that post-charges.ts left, if one of them is by a spend key. Everything that decides about money
- * is in migrations/functions/post_entries.sql.
+ * is in migrations/functions/post_entries_2.sql.
  */
 import { approvalRequired, limitReached } from '../budgets/budget.ts';
 import type { Connection } from '../database.ts';
@@ -30,6 +30,7 @@ export function chargeOutcomeOf(found: EntryRow<'charge'>, developerId: string):
         id: found.charge_id,
         amountMicros: found.amount,
         balanceMicros: found.balance,
+        cardVersion: found.card,
         receiptKey: found.signed_by,
       };
     case 'insufficient':

@@ -1,5 +1,6 @@
 /** The checks that read every charge: the amounts spent, the charges that spent them, and their refunds. */
 import { ARCHIVED_BEFORE } from '../charges/archived.ts';
+import { cardVersionOf } from '../charges/charge-origin.ts';
 import { sql } from '../database.ts';
 import { DISORDER_MS_MAX } from '../balance/spent.ts';
 import { isTestLedger } from './modes.ts';
@@ -66,6 +67,16 @@ export const CHARGE_CHECKS = {
         and r.refunded_micros = r.charge_micros
     )`,
   ),
+
+  'a charge by a rate card names a card that its tool has had': sql.fragment`
+    select 'charge ' || c.id, 'card ' || ${cardVersionOf('c')} || ' of ' || c.tool
+    from farebox.charges c
+    where c.origin <> '' and ${cardVersionOf('c')} > 0 and not exists (
+      select from farebox.accounts a
+      join farebox.tools t on t.developer_id = a.developer_id and t.name = c.tool
+      join farebox.rate_cards r on r.tool_id = t.id and r.version = ${cardVersionOf('c')}
+      where a.developer_number = c.developer
+    )`,
 
   'refunds of a charge follow each other and do not exceed it': sql.fragment`
     select 'charge ' || r.charge_id, 'took ' || coalesce(c.amount_micros::text, 'nothing') || ', a refund of '

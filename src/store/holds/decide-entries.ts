@@ -1,6 +1,6 @@
 /**
  * The statement that decides entries one by one: holds, their captures and releases, and charges that did not
- * simply fit. Everything that decides about money is in migrations/functions/post_entries.sql; this file
+ * simply fit. Everything that decides about money is in migrations/functions/post_entries_2.sql; this file
  * carries arrays.
  */
 import { OVER_MODES } from '../../domain/hold.ts';
@@ -16,7 +16,7 @@ import type { HoldEntry, Outcomes } from './hold-entry.ts';
 export type ChargeEntry = ChargeDraft & { readonly kind: 'charge' };
 export type LedgerEntry = HoldEntry | ChargeEntry;
 
-/** What `post_entries` says of an entry of this kind. */
+/** What `post_entries_2` says of an entry of this kind. */
 export interface EntryRow<Kind extends keyof Outcomes = keyof Outcomes> extends LimitRow {
   readonly ord: number;
   readonly outcome: Exclude<Outcomes[Kind]['kind'], 'posted'> | 'done' | 'owing';
@@ -24,6 +24,7 @@ export interface EntryRow<Kind extends keyof Outcomes = keyof Outcomes> extends 
   readonly amount: Micros;
   readonly balance: Micros;
   readonly signed_by: number;
+  readonly card: number;
   readonly hold_id: string | null;
   readonly ledger: number;
   readonly consumer: string;
@@ -84,12 +85,17 @@ export async function decideEntries<Entry extends LedgerEntry>(
     int4Array(entries.map((entry) => ('seconds' in entry ? entry.seconds : 0))),
     int2Array(captured(({ isFinal }) => Number(isFinal), 1)),
     int2Array(entries.map(overOf)),
+    int2Array(
+      entries.map((entry) =>
+        entry.kind === 'charge' || entry.kind === 'capture' ? (entry.cardVersion ?? 0) : 0,
+      ),
+    ),
     ...identityColumns(entries),
     textArray(entries.map((entry) => ('metadata' in entry ? entry.metadata : null))),
   ];
   const rowOf = unchecked<EntryRow<Entry['kind']>>();
-  const rows = await connection.any(sql.prepared('post_entries', rowOf)`
-    select * from farebox.post_entries(
+  const rows = await connection.any(sql.prepared('post_entries_2', rowOf)`
+    select * from farebox.post_entries_2(
       ${sql.join(
         columns.map((column) => sql.binary(column)),
         sql.fragment`, `,

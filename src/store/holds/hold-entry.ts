@@ -18,6 +18,8 @@ export type HoldEntry =
       id: string;
       /** Null: everything that is left. */
       readonly amountMicros: Micros | null;
+      /** The version of the rate card that priced it; 0 for none. */
+      readonly cardVersion: number;
       /** Whether the rest is released. */
       readonly isFinal: boolean;
       readonly over: OverMode;
@@ -37,6 +39,7 @@ interface DoneHold {
   readonly amountMicros: Micros;
   /** The balance after the hold was placed or captured. */
   readonly balanceMicros: Micros;
+  readonly cardVersion: number;
   readonly receiptKey: number;
 }
 

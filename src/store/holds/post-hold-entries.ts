@@ -108,6 +108,7 @@ function holdOutcomeOf(entry: HoldEntry, found: EntryRow): HoldOutcome {
         chargeId: found.charge_id,
         amountMicros: amount,
         balanceMicros: balance,
+        cardVersion: found.card,
         receiptKey: found.signed_by,
       };
     case 'insufficient':

@@ -2,10 +2,12 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
 import type { Micros } from '../../domain/money.ts';
+import type { RateCard } from '../../domain/rate-card.ts';
 import {
   type Connection,
   type Database,
   existsRow,
+  type Fragment,
   micros,
   nullable,
   row,
@@ -14,17 +16,47 @@ import {
 } from '../database.ts';
 import { earnedIn } from '../earnings/earnings.ts';
 
+/** The current card; all null if there is none. Picodollars are text, because JSON has no bigint. */
+const cardFields = {
+  cardVersion: nullable(Type.Integer()),
+  units: nullable(Type.Array(Type.String())),
+  unitPicos: nullable(Type.Array(Type.String())),
+};
+
+type CardFields = Static<ReturnType<typeof Type.Object<typeof cardFields>>>;
+
 const PricedTool = Type.Object({
   developerId: Type.String(),
   name: Type.String(),
   priceMicros: nullable(micros),
   isArchived: Type.Boolean(),
+  ...cardFields,
 });
 
 /** A tool as a charge needs it. */
 export type PricedTool = Static<typeof PricedTool>;
 
 const pricedRow = row(PricedTool);
+
+/** The columns of the current card of a row of `farebox.tools`. */
+function cardOf(tools: string): Fragment {
+  const current = sql.fragment`
+    from farebox.rate_cards c
+    where c.tool_id = ${sql.identifier([tools, 'id'])} and c.version = ${sql.identifier([tools, 'card'])}
+  `;
+  return sql.fragment`
+    ${sql.identifier([tools, 'card'])} as "cardVersion", (select c.units ${current}) as units,
+    (select c.unit_picos::text[] ${current}) as "unitPicos"
+  `;
+}
+
+/** The current card of a tool; null if it has none. */
+export function rateCardOf({ cardVersion, units, unitPicos }: CardFields): RateCard | null {
+  if (cardVersion === null) return null;
+  const picos = unitPicos ?? [];
+  const prices = (units ?? []).map((unit, index) => [unit, BigInt(picos[index] ?? 0)] as const);
+  return { version: cardVersion, picosOf: new Map(prices) };
+}
 
 export interface ToolName {
   readonly developerId: string;
@@ -41,7 +73,7 @@ export async function findPricedTools(
 ): Promise<readonly PricedTool[]> {
   return connection.any(sql.type(pricedRow)`
     select t.developer_id as "developerId", t.name, t.price_micros as "priceMicros",
-      t.archived_at is not null as "isArchived"
+      t.archived_at is not null as "isArchived", ${cardOf('t')}
     from ${sql.unnest(
       names.map((tool) => [tool.developerId, tool.name]),
       ['uuid', 'text'],
@@ -97,15 +129,17 @@ const Tool = Type.Object({
   priceMicros: nullable(micros),
   isArchived: Type.Boolean(),
   createdAt: Type.String(),
+  ...cardFields,
 });
 
 export type Tool = Static<typeof Tool>;
 
 const toolRow = row(Tool);
+const versionRow = row(Type.Object({ version: Type.Integer() }));
 
 const toolColumns = sql.fragment`
   id, name, description, price_micros as "priceMicros", archived_at is not null as "isArchived",
-  created_at as "createdAt"
+  created_at as "createdAt", ${cardOf('tools')}
 `;
 
 /** The most registered tools per developer, archived ones included. Limits the rows that one account can write. */
@@ -137,6 +171,7 @@ export async function registerTool(
     readonly name: string;
     readonly description: string;
     readonly priceMicros: Micros | null;
+    readonly card?: NewCard | null;
   },
 ): Promise<Tool | 'exists' | 'too_many'> {
   return database.transaction(async (tx) => {
@@ -151,6 +186,12 @@ export async function registerTool(
         where tools.registered_at is null
       returning ${toolColumns}
     `);
+    if (registered && tool.card) {
+      const version = await versionOf(tx, developerId, registered.id, tool.card);
+      return tx.one(sql.type(toolRow)`
+        update farebox.tools set card = ${version}::int2 where id = ${registered.id} returning ${toolColumns}
+      `);
+    }
     if (registered) return registered;
     const exists = await tx.oneFirst(sql.type(existsRow)`
       select exists(
@@ -180,6 +221,43 @@ export interface ToolChanges {
   /** Null removes the price. */
   readonly priceMicros: Micros | null | undefined;
   readonly isArchived: boolean | undefined;
+  /** Null removes the card. */
+  readonly card: NewCard | null | undefined;
+}
+
+/** The units of a card, and the price of each, in picodollars. */
+export type NewCard = RateCard['picosOf'];
+
+/** The most cards that a tool can have had: a charge has two bytes for the version. */
+export const CARD_VERSIONS_MAX = 32_767;
+
+/**
+ * The version of the card: a new one, unless it is the current card already. Null when the developer has no such tool,
+ * or the tool has had too many cards. The transaction has locked the developer's tools.
+ */
+async function versionOf(
+  tx: Transaction,
+  developerId: string,
+  toolId: string,
+  card: NewCard,
+): Promise<number | null> {
+  const units = [...card.keys()].toSorted();
+  const picos = units.map((unit) => String(card.get(unit)));
+  return tx.maybeOneFirst(sql.type(versionRow)`
+    with tool as (
+      select id, card, (select coalesce(max(version), 0) from farebox.rate_cards where tool_id = id) as latest
+      from farebox.tools where id = ${toolId} and developer_id = ${developerId}
+    ), same as (
+      select c.version from tool t join farebox.rate_cards c on c.tool_id = t.id and c.version = t.card
+      where c.units = ${sql.array(units, 'text')} and c.unit_picos = ${sql.array(picos, 'int8')}
+    ), made as (
+      insert into farebox.rate_cards (tool_id, version, units, unit_picos)
+      select id, latest + 1, ${sql.array(units, 'text')}, ${sql.array(picos, 'int8')} from tool
+      where latest < ${CARD_VERSIONS_MAX} and not exists (select from same)
+      returning version
+    )
+    select version from same union all select version from made
+  `);
 }
 
 /**
@@ -190,14 +268,19 @@ export async function changeTool(
   database: Database,
   developerId: string,
   id: string,
-  { description, priceMicros, isArchived }: ToolChanges,
-): Promise<Tool | 'too_many' | null> {
+  { description, priceMicros, isArchived, card }: ToolChanges,
+): Promise<Tool | 'too_many' | 'too_many_cards' | null> {
   return database.transaction(async (tx) => {
     await lockTools(tx, [developerId]);
+    const version = card && (await versionOf(tx, developerId, id, card));
+    if (card && version === null) {
+      return (await findTool(tx, developerId, { id })) && 'too_many_cards';
+    }
     const changed = await tx.maybeOne(sql.type(toolRow)`
       update farebox.tools
       set description = coalesce(${description ?? null}, description),
         price_micros = ${priceMicros === undefined ? sql.fragment`price_micros` : sql.fragment`${priceMicros}::int8`},
+        card = ${version === undefined ? sql.fragment`card` : sql.fragment`${version}::int2`},
         archived_at = case ${isArchived ?? null}::bool
           when true then coalesce(archived_at, now()) when false then null else archived_at end,
         registered_at = coalesce(registered_at, now()), changed_at = now()
@@ -215,6 +298,7 @@ const ListedTool = Type.Object({
   name: Type.String(),
   description: Type.String(),
   priceMicros: nullable(micros),
+  ...cardFields,
   totalCharges: Type.Integer(),
   totalRevenueMicros: micros,
 });
@@ -240,7 +324,7 @@ export async function listTools(
 ): Promise<readonly ListedTool[]> {
   return database.any(sql.type(listedRow)`
     with page as (
-      select id, name, description, price_micros from farebox.tools
+      select id, name, description, price_micros, card from farebox.tools
       where ${sql.and([
         sql.fragment`developer_id = ${developer.developerId} and (archived_at is not null) = ${isArchived}`,
         name !== undefined && sql.fragment`name = ${name}`,
@@ -248,7 +332,7 @@ export async function listTools(
       ])}
       order by id limit ${limit}
     )
-    select t.id, t.name, t.description, t.price_micros as "priceMicros",
+    select t.id, t.name, t.description, t.price_micros as "priceMicros", ${cardOf('t')},
       coalesce(c.charges, 0) as "totalCharges", coalesce(c.micros, 0) as "totalRevenueMicros"
     from page t left join (
       select tool, sum(charges)::int8 as charges, sum(amount_micros)::int8 as micros

@@ -30,9 +30,9 @@ const codeBug = (
 const without = (table: string, constraint: string) =>
   `alter table farebox.${table} drop constraint ${constraint}`;
 
-const FITTING = 'post_fitting_groups.sql';
-const CAREFUL = 'post_charges.sql';
-const ENTRIES = 'post_entries.sql';
+const FITTING = 'post_fitting_groups_2.sql';
+const CAREFUL = 'post_charges_2.sql';
+const ENTRIES = 'post_entries_2.sql';
 const REFUNDS = 'src/store/charges/refund-charge.ts';
 const CREDITS = 'src/store/top-ups/credit-top-up.ts';
 const TEST_TOP_UPS = 'src/store/top-ups/test-top-ups.ts';

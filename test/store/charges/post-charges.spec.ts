@@ -69,6 +69,7 @@ class Model {
       id: draft.id,
       amountMicros: draft.amountMicros,
       balanceMicros: asMicros(balance - draft.amountMicros),
+      cardVersion: 0,
       receiptKey: RECEIPT_KEY,
     };
     if (draft.idempotencyHash !== null) {

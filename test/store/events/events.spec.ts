@@ -288,7 +288,7 @@ describe('events', () => {
       priceMicros: asMicros(50_000),
     });
     assert.ok(typeof tool === 'object');
-    const changes = { description: undefined, isArchived: undefined };
+    const changes = { description: undefined, isArchived: undefined, card: undefined };
     await changeTool(database, developer, tool.id, { ...changes, priceMicros: asMicros(70_000) });
     await changeTool(database, developer, tool.id, { ...changes, priceMicros: asMicros(70_000) });
     assert.deepEqual(await told(), [
@@ -312,6 +312,7 @@ describe('events', () => {
     const changes = {
       description: undefined,
       isArchived: undefined,
+      card: undefined,
       priceMicros: asMicros(70_000),
     };
     await changeTool(database, await developerId(), tool.id, changes);

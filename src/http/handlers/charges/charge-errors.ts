@@ -5,6 +5,7 @@ import { ApiError } from '../../../domain/errors.ts';
 import { NIL_UUID, wireId } from '../../../domain/ids.ts';
 import { asMicros, dollarsOf, formatDollars, type Micros } from '../../../domain/money.ts';
 import { CHARGEABLE, invalidAmount } from '../../amounts.ts';
+import { invalidField } from '../../invalid-field.ts';
 import { invalidApiKey } from '../../invalid-api-key.ts';
 import type { Api } from '../../services.ts';
 import { budgetError } from '../budgets/budget-errors.ts';
@@ -35,6 +36,24 @@ export function refusalError(
       return new ApiError('invalid_amount', 'The tool has no price, so amount is required.', {
         param: 'amount',
       });
+    case 'amount_and_units':
+      return invalidField('units', 'Send either amount or units.');
+    case 'card_required':
+      return invalidField(
+        'units',
+        'The tool has no rate card: set one (PATCH /v1/tools/:id) or send an amount.',
+      );
+    case 'unknown_unit':
+      return invalidField(
+        `units.${refusal.unit}`,
+        `The rate card of the tool has no unit ${refusal.unit}. It has ${refusal.priced.join(', ')}.`,
+      );
+    case 'invalid_cost':
+      return new ApiError(
+        'invalid_amount',
+        'The units cost nothing, or more than $1,000,000. A free call needs no charge.',
+        { param: 'units' },
+      );
     case 'unknown_tool':
       return new ApiError(
         'unknown_tool',

@@ -67,6 +67,7 @@ export function chargeReply(
     developerId: draft.developerId,
     tool: draft.tool,
     amountMicros: outcome.amountMicros,
+    cardVersion: outcome.cardVersion,
     receiptKey: outcome.receiptKey,
     isTest: isTest(draft),
   });
@@ -80,6 +81,7 @@ export function chargeReply(
       amount: dollarsOf(outcome.amountMicros),
       developerId: payload.developerId,
       createdAt: payload.createdAt,
+      ...(outcome.cardVersion > 0 && { cardVersion: outcome.cardVersion }),
       consumerId: payload.consumerId,
       balance: dollarsOf(outcome.balanceMicros),
     },
@@ -102,6 +104,7 @@ export function wireCharge(
     amount: dollarsOf(stored.amountMicros),
     developerId: payload.developerId,
     createdAt: payload.createdAt,
+    ...(stored.cardVersion > 0 && { cardVersion: stored.cardVersion }),
   };
 }
 

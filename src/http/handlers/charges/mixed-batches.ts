@@ -63,7 +63,7 @@ async function prepare(api: Api, request: Request, member: AskedMember): Promise
       };
     }
     case 'capture': {
-      const entry = prepareCapture(member.request, member.body);
+      const entry = await prepareCapture(api, member.request, member.body);
       return async () => {
         const made = await decide(api, request, entry);
         return { ...statusOf(made), ...capturedCharge(api, request, made) };

@@ -4,6 +4,7 @@ import type { Requester } from '../../../charging/batcher.ts';
 import {
   captureEntry,
   extendEntry,
+  prepareCaptureOfUnits,
   preparePlacement,
   releaseEntry,
   type HoldRequest,
@@ -66,20 +67,31 @@ export async function postCapture(
   api: Api,
   request: Request<CaptureBody>,
 ): Promise<Reply<CaptureReply, 201>> {
-  const entry = prepareCapture(requestOf(request), request.body);
+  const entry = await prepareCapture(api, requestOf(request), request.body);
   const decided = await decide(api, request, entry);
   return replyOf(201, decided, capturedCharge(api, request, decided));
 }
 
-/** The entry that captures the hold. Throws when the amount cannot be charged. */
-export function prepareCapture(asked: HoldRequest, body: CaptureBody): HoldEntry {
-  const { amount } = body;
+/** The entry that captures the hold. Throws when the amount, or the cost of the units, cannot be charged. */
+export async function prepareCapture(
+  api: Api,
+  asked: HoldRequest,
+  body: CaptureBody,
+): Promise<HoldEntry> {
+  const { amount, units } = body;
+  if (units !== undefined) {
+    if (amount !== undefined) throw refusalError(api, { kind: 'amount_and_units' });
+    const prepared = await prepareCaptureOfUnits(api, asked, { ...body, units });
+    if (!prepared) throw unknownHold();
+    if (prepared.kind === 'ready') return prepared.entry;
+    throw refusalError(api, prepared);
+  }
   const micros = amount === undefined ? null : amountOf('amount', amount, CAPTURABLE);
   return captureEntry(asked, body, micros);
 }
 
 export function capturedCharge(api: Api, { caller }: Asking, decided: Decided): CaptureReply {
-  const { hold, chargeId: id, receiptKey, amountMicros, balanceMicros } = decided;
+  const { hold, chargeId: id, receiptKey, amountMicros, balanceMicros, cardVersion } = decided;
   const { developerId } = caller;
   const { consumerId, tool } = hold;
   const charge = {
@@ -88,6 +100,7 @@ export function capturedCharge(api: Api, { caller }: Asking, decided: Decided): 
     developerId,
     tool,
     amountMicros,
+    cardVersion,
     receiptKey,
     isTest: isTest(caller),
   };

@@ -156,7 +156,7 @@ export async function postSettlement(
     }
     const { chargeId: id, amountMicros, receiptKey } = outcome;
     const { consumerId, developerId } = lease;
-    const charge = { id, consumerId, developerId, tool, amountMicros, receiptKey };
+    const charge = { id, consumerId, developerId, tool, amountMicros, cardVersion: 0, receiptKey };
     const payload = receiptPayload({ ...charge, isTest: isTest(caller) });
     return {
       sequence,

@@ -2,6 +2,7 @@
 import { ApiError } from '../../../domain/errors.ts';
 import { wireId } from '../../../domain/ids.ts';
 import { dollarsOf, type Dollars, type Micros } from '../../../domain/money.ts';
+import { dollarsOfPicos, picosOfDollars } from '../../../domain/rate-card.ts';
 import type {
   ChangedToolReply,
   ToolBody,
@@ -11,14 +12,18 @@ import type {
   ToolsReply,
 } from '../../../schemas/tools.ts';
 import {
+  CARD_VERSIONS_MAX,
   changeTool,
   findTool,
   listTools,
+  rateCardOf,
   REGISTERED_MAX,
   registerTool,
+  type NewCard,
   type Tool,
 } from '../../../store/tools/tools.ts';
-import { amountOf, CHARGEABLE } from '../../amounts.ts';
+import { amountOf, CHARGEABLE, invalidAmount } from '../../amounts.ts';
+import { invalidField } from '../../invalid-field.ts';
 import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { idIn, noSuch } from '../../look-ups.ts';
@@ -32,6 +37,7 @@ export async function postTool(
     name: body.name,
     description: body.description ?? '',
     priceMicros: priceOf(body.price) ?? null,
+    card: cardOf(body.card) ?? null,
   });
   if (tool === 'too_many') throw tooManyTools();
   if (tool === 'exists') {
@@ -59,9 +65,16 @@ export async function patchTool(
       description: body.description,
       priceMicros: priceOf(body.price),
       isArchived: body.archived,
+      card: cardOf(body.card),
     }));
   if (!tool) throw noSuch('tool');
   if (tool === 'too_many') throw tooManyTools();
+  if (tool === 'too_many_cards') {
+    throw invalidField(
+      'card',
+      `The tool has had ${CARD_VERSIONS_MAX} cards. Register another tool.`,
+    );
+  }
   api.tools.forget(caller.developerId, tool.name);
   return { status: 200, body: { ...wireTool(tool), archived: tool.isArchived } };
 }
@@ -96,6 +109,7 @@ export async function getTools(
         name: tool.name,
         description: tool.description,
         price: wirePrice(tool.priceMicros),
+        ...wireCard(tool),
         totalCharges: tool.totalCharges,
         totalRevenue: dollarsOf(tool.totalRevenueMicros),
       })),
@@ -117,6 +131,7 @@ function wireTool(tool: Tool): ToolReply {
     name: tool.name,
     description: tool.description,
     price: wirePrice(tool.priceMicros),
+    ...wireCard(tool),
     createdAt: tool.createdAt,
   };
 }
@@ -124,6 +139,26 @@ function wireTool(tool: Tool): ToolReply {
 /** Null: no price. Undefined: not sent. */
 function priceOf(sent: number | string | null | undefined): Micros | null | undefined {
   return sent === null || sent === undefined ? sent : amountOf('price', sent, CHARGEABLE);
+}
+
+/** Null: no card. Undefined: not sent. */
+function cardOf(sent: ToolBody['card']): NewCard | null | undefined {
+  if (sent === null || sent === undefined) return sent;
+  const prices = Object.entries(sent).map(([unit, dollars]) => {
+    const picos = picosOfDollars(dollars);
+    if (picos !== undefined) return [unit, picos] as const;
+    throw invalidAmount(`card.${unit}`, dollars, UNIT_PRICE);
+  });
+  return new Map(prices);
+}
+
+const UNIT_PRICE = 'from $0 to $1,000, with at most twelve decimals';
+
+function wireCard(tool: Pick<Tool, 'cardVersion' | 'units' | 'unitPicos'>) {
+  const card = rateCardOf(tool);
+  if (!card) return {};
+  const prices = [...card.picosOf].map(([unit, picos]) => [unit, dollarsOfPicos(picos)] as const);
+  return { card: Object.fromEntries(prices), cardVersion: card.version };
 }
 
 function wirePrice(micros: Micros | null): Dollars | null {

@@ -15,6 +15,7 @@ const SHOWN = 'a charge can be shown';
 const NAMED = 'a refund of a charge is credited by a movement that names the charge';
 const TIME = 'a refund of a charge and its credit are of one time';
 const AFTER = 'a refund of a charge was made after the charge';
+const CARD = 'a charge by a rate card names a card that its tool has had';
 const SECRET = 'the secret of every receipt is configured';
 
 const setCharge = (charge: 'firstCharge' | 'lastCharge', assignments: string) =>
@@ -163,6 +164,11 @@ export const CHARGE_PLANTS: readonly Plant[] = [
     what: 'an idempotency key whose request was lost',
     statements: [setCharge('firstCharge', 'idempotency_hash = 7')],
     finds: ({ firstCharge }) => [[SHOWN, `charge ${firstCharge}`]],
+  },
+  {
+    what: 'a rate card that the tool never had',
+    statements: [setCharge('lastCharge', `origin = int4send(0) || int2send(7::int2)`)],
+    finds: ({ lastCharge }) => [[CARD, `charge ${lastCharge}`]],
   },
   {
     what: 'a charge from the future',

@@ -105,10 +105,10 @@ export const SCHEMA_CHANGES: readonly Change[] = [
     what: 'a function without its planner settings',
     statement: (() => {
       const types =
-        'smallint[], uuid[], uuid[], int[], text[], bigint[], bigint[], bigint[], text[]';
-      return `alter function farebox.post_charges(${types}, smallint, uuid, uuid) reset all`;
+        'smallint[], uuid[], uuid[], int[], text[], bigint[], smallint[], bigint[], bigint[], text[]';
+      return `alter function farebox.post_charges_2(${types}, smallint, uuid, uuid) reset all`;
     })(),
-    subject: 'function farebox.post_charges',
+    subject: 'function farebox.post_charges_2',
     details: [
       /^missing: set plan_cache_mode=force_generic_plan$/,
       /^missing: set enable_seqscan=off$/,

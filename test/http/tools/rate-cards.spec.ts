@@ -1,0 +1,385 @@
+/** Prices by the unit: rate cards of tools, quotes, and what is charged by them. */
+import assert from 'node:assert/strict';
+import { ChargeBatchReply } from '../../../src/schemas/charge-batches.ts';
+import { ChargeReply, ChargesReply, DeveloperChargeReply } from '../../../src/schemas/charges.ts';
+import { CaptureReply, PlacedHoldReply } from '../../../src/schemas/holds.ts';
+import { VerifyReply } from '../../../src/schemas/receipts.ts';
+import { ChangedToolReply, QuoteReply, ToolReply, ToolsReply } from '../../../src/schemas/tools.ts';
+import type { TestAccount } from '../../support/accounts.ts';
+import { openTestApi } from '../../support/api.ts';
+import { makeBudget, makeKey } from '../../support/budget-requests.ts';
+import { askCapture, askHold, keyed } from '../../support/hold-requests.ts';
+import { assertError, bodyOf, call, charge } from '../../support/http.ts';
+import { until } from '../../support/stack.ts';
+
+/** 1,200 and 350 of these are $0.0065. */
+const CARD = { input: 0.0000025, output: 0.00001 };
+const UNITS = { input: 1_200, output: 350 };
+const COST = 0.0065;
+
+describe('rate cards', () => {
+  const api = openTestApi({ servers: 2 });
+  let account: TestAccount;
+  let toolId: string;
+
+  beforeEach(async () => {
+    account = await api.createAccount(10);
+    toolId = (await register({ name: 'llm', card: CARD })).id;
+  });
+
+  const post = (path: string, body: unknown, headers = {}) =>
+    call(api, 'POST', path, { key: account.developerKey, body, headers });
+  const register = async (body: unknown) => bodyOf(await post('/v1/tools', body), 201, ToolReply);
+  const patch = (body: unknown, id = toolId) =>
+    call(api, 'PATCH', `/v1/tools/${id}`, { key: account.developerKey, body });
+  const change = async (body: unknown) => bodyOf(await patch(body), 200, ChangedToolReply);
+  const asked = (changes = {}, headers = {}) =>
+    charge(api, account, { tool: 'llm', amount: undefined, units: UNITS, ...changes }, headers);
+  const made = async (changes = {}, headers = {}) =>
+    bodyOf(await asked(changes, headers), 201, ChargeReply);
+  const quote = async (body: unknown) => bodyOf(await post('/v1/quote', body), 200, QuoteReply);
+  async function verified(receipt: string) {
+    const { valid, charge: found } = bodyOf(
+      await post('/v1/receipts/verify', { receipt }),
+      200,
+      VerifyReply,
+    );
+    assert.ok(valid);
+    return found;
+  }
+
+  describe('of a tool', () => {
+    it('are returned wherever the tool is, and every change makes a new version', async () => {
+      const shown = async () => {
+        const path = `/v1/tools/${toolId}`;
+        const one = bodyOf(
+          await call(api, 'GET', path, { key: account.developerKey }),
+          200,
+          ChangedToolReply,
+        );
+        const list = bodyOf(
+          await call(api, 'GET', '/v1/tools', { key: account.developerKey }),
+          200,
+          ToolsReply,
+        );
+        const { card, cardVersion } = one;
+        const [listed] = list.tools;
+        assert.deepEqual(
+          [listed?.id, listed?.card, listed?.cardVersion],
+          [toolId, card, cardVersion],
+        );
+        return { card, cardVersion };
+      };
+      assert.deepEqual(await shown(), { card: CARD, cardVersion: 1 });
+      const { card, cardVersion } = await change({ card: { input: '0.000000000001', free: 0 } });
+      assert.deepEqual({ card, cardVersion }, { card: { free: 0, input: 1e-12 }, cardVersion: 2 });
+      assert.equal((await change({ card: { free: '0.00', input: 1e-12 } })).cardVersion, 2);
+      assert.equal((await change({ description: 'An LLM.', price: 0.5 })).cardVersion, 2);
+      await change({ card: null });
+      assert.deepEqual(await shown(), { card: undefined, cardVersion: undefined });
+      await change({ card: CARD });
+      assert.deepEqual(await shown(), { card: CARD, cardVersion: 3 });
+    });
+
+    it('may be added to a name that was only charged, and is null for other tools', async () => {
+      bodyOf(await charge(api, account, { tool: 'noted' }), 201, ChargeReply);
+      assert.equal('card' in (await register({ name: 'plain', price: 1 })), false);
+      const { card, cardVersion } = await register({ name: 'noted', card: CARD });
+      assert.deepEqual({ card, cardVersion }, { card: CARD, cardVersion: 1 });
+    });
+
+    it('are refused with the unit that is wrong, and change nothing', async () => {
+      await api.changingNothing(async () => {
+        for (const price of [-1, 1e-13, 1000.01, '1e-6', '']) {
+          assertError(
+            await patch({ card: { input: 1, output: price } }),
+            400,
+            'invalid_amount',
+            'card.output',
+          );
+        }
+        for (const card of [
+          {},
+          [],
+          'x',
+          1,
+          { '': 1 },
+          { 'a b': 1 },
+          { _a: 1 },
+          { ['a'.repeat(41)]: 1 },
+        ]) {
+          assert.partialDeepStrictEqual((await patch({ card })).body, {
+            error: { code: 'invalid_request' },
+          });
+        }
+        const many = Object.fromEntries(Array.from({ length: 21 }, (_, n) => [`u${n}`, 1]));
+        assertError(await patch({ card: many }), 400, 'invalid_request', 'card');
+      });
+      assert.equal((await change({})).cardVersion, 1);
+    });
+
+    it('are not of tools of other developers', async () => {
+      const other = await api.createAccount(0);
+      const answer = await call(api, 'PATCH', `/v1/tools/${toolId}`, {
+        key: other.developerKey,
+        body: { card: { input: 1 } },
+      });
+      assertError(answer, 404, 'not_found');
+      assert.equal((await change({})).cardVersion, 1);
+    });
+  });
+
+  describe('in a charge', () => {
+    it('take the cost of its units, and state the version in the charge, its receipt and lists', async () => {
+      const { id, receipt, amount, cardVersion, balance } = await made();
+      assert.deepEqual(
+        { amount, cardVersion, balance },
+        { amount: COST, cardVersion: 1, balance: 9.9935 },
+      );
+      assert.partialDeepStrictEqual(await verified(receipt), { id, amount: COST, cardVersion: 1 });
+      const key = account.developerKey;
+      const found = bodyOf(
+        await call(api, 'GET', `/v1/charges/${id}`, { key }),
+        200,
+        DeveloperChargeReply,
+      );
+      assert.deepEqual([found.receipt, found.cardVersion], [receipt, 1]);
+      const plain = bodyOf(await charge(api, account), 201, ChargeReply);
+      const { charges } = bodyOf(await call(api, 'GET', '/v1/charges', { key }), 200, ChargesReply);
+      assert.deepEqual(
+        charges.map((each) => ({ id: each.id, cardVersion: each.cardVersion })),
+        [
+          { id: plain.id, cardVersion: undefined },
+          { id, cardVersion: 1 },
+        ],
+      );
+    });
+
+    it('is by a spend key too, and counts at its budget', async () => {
+      const { id } = await makeBudget(api, account.consumerKey, { limit: 0.01 });
+      const { key } = await makeKey(api, account.consumerKey, id);
+      const { receipt, cardVersion } = await made({ apiKey: key });
+      assert.equal(cardVersion, 1);
+      assert.partialDeepStrictEqual(await verified(receipt), { cardVersion: 1 });
+      const refused = await asked({ apiKey: key });
+      assert.partialDeepStrictEqual(refused.body, {
+        error: { code: 'spend_limit_reached', remaining: 0.0035 },
+      });
+    });
+
+    it('applies a changed card to the next charge, in every process', async () => {
+      await made();
+      await change({ card: { input: 1 } });
+      const units = { input: 2 };
+      assert.deepEqual(
+        await made({ units }).then(({ amount, cardVersion }) => ({ amount, cardVersion })),
+        { amount: 2, cardVersion: 2 },
+      );
+      const [, second] = api.servers;
+      assert.ok(second);
+      await until(async () => {
+        const answer = await charge(second, account, { tool: 'llm', amount: undefined, units });
+        return answer.status === 201 && (answer.body as { cardVersion: number }).cardVersion === 2;
+      });
+    });
+
+    it('is charged once for its idempotency key, also after the card was changed or removed', async () => {
+      const headers = keyed('call-1');
+      const first = await made({}, headers);
+      await change({ card: { input: 1, output: 1 } });
+      const again = await asked({ units: { output: 350, input: 1_200 } }, headers);
+      assert.deepEqual(bodyOf(again, 201, ChargeReply), first);
+      assert.equal(again.headers.get('idempotency-replayed'), 'true');
+      await change({ card: null });
+      assert.deepEqual(await made({}, headers), first);
+      await change({ archived: true });
+      assert.deepEqual(await made({}, headers), first);
+      const other = await asked({ units: { input: 1_201, output: 350 } }, headers);
+      assertError(other, 422, 'idempotency_key_reused');
+      assertError(
+        await asked({ units: undefined, amount: COST }, headers),
+        422,
+        'idempotency_key_reused',
+      );
+    });
+
+    it('is decided by the exact cost when the balance is short', async () => {
+      const poor = await api.createAccount(0.0065);
+      const apiKey = poor.consumerKey;
+      assert.equal((await made({ apiKey })).balance, 0);
+      const refused = await asked({ apiKey, units: { input: 1 } });
+      assert.partialDeepStrictEqual(refused.body, {
+        error: { code: 'insufficient_balance', required: 0.000002 },
+      });
+    });
+
+    it('is refused with the reason, and takes nothing', async () => {
+      await change({ price: 0.5 });
+      await register({ name: 'flat', price: 0.5 });
+      await register({ name: 'dear', card: { call: 1000 } });
+      await api.changingNothing(async () => {
+        assertError(await asked({ amount: 1 }), 400, 'invalid_request', 'units');
+        assertError(await asked({ tool: 'flat' }), 400, 'invalid_request', 'units');
+        assertError(await asked({ units: { image: 1 } }), 400, 'invalid_request', 'units.image');
+        assertError(await asked({ units: { input: 0 } }), 400, 'invalid_amount', 'units');
+        assertError(
+          await asked({ tool: 'dear', units: { call: 1001 } }),
+          400,
+          'invalid_amount',
+          'units',
+        );
+        assertError(await asked({ tool: 'unheard-of' }), 400, 'unknown_tool', 'tool');
+        for (const units of [
+          {},
+          [],
+          { input: -1 },
+          { input: 1.5 },
+          { input: '1' },
+          { input: 1e12 + 1 },
+          null,
+        ]) {
+          assert.partialDeepStrictEqual((await asked({ units })).body, {
+            error: { code: 'invalid_request' },
+          });
+        }
+      });
+      assert.equal(
+        await made({ tool: 'dear', units: { call: 0 } }, keyed('free')).catch(() => null),
+        null,
+      );
+      await change({ archived: true });
+      assertError(await asked(), 400, 'tool_archived', 'tool');
+    });
+
+    it('stands beside charges by amount in a batch, each with its own version', async () => {
+      const { consumerKey: apiKey } = account;
+      const { results } = bodyOf(
+        await post('/v1/charges/batch', {
+          charges: [
+            { apiKey, tool: 'llm', units: UNITS },
+            { apiKey, tool: 'search', amount: 1 },
+            { apiKey, tool: 'llm', units: { image: 1 } },
+            { op: 'hold', apiKey, tool: 'llm', units: UNITS },
+          ],
+        }),
+        200,
+        ChargeBatchReply,
+      );
+      assert.partialDeepStrictEqual(results, [
+        { status: 201, amount: COST, cardVersion: 1 },
+        { status: 201, amount: 1 },
+        { status: 400, error: { param: 'units.image' } },
+        { status: 201, hold: { amount: COST } },
+      ]);
+      assert.equal('cardVersion' in (results[1] ?? {}), false);
+    });
+  });
+
+  describe('in a hold', () => {
+    const holdOf = async (changes = {}, headers = {}) =>
+      bodyOf(
+        await askHold(
+          api,
+          account,
+          { tool: 'llm', amount: undefined, units: UNITS, ...changes },
+          headers,
+        ),
+        201,
+        PlacedHoldReply,
+      );
+
+    it('reserves the cost of the most units, and captures the cost of those that were used', async () => {
+      const hold = await holdOf();
+      assert.equal(hold.amount, COST);
+      const body = { units: { input: 1_200, output: 35 } };
+      const answer = await askCapture(api, account, hold.id, body, keyed('capture-1'));
+      const captured = bodyOf(answer, 201, CaptureReply);
+      assert.partialDeepStrictEqual(captured, {
+        amount: 0.00335,
+        cardVersion: 1,
+        balance: 9.99665,
+        hold: { status: 'captured', remaining: 0 },
+      });
+      assert.partialDeepStrictEqual(await verified(captured.receipt), {
+        cardVersion: 1,
+        amount: 0.00335,
+      });
+      await change({ card: null });
+      const again = await askCapture(api, account, hold.id, body, keyed('capture-1'));
+      assert.equal(bodyOf(again, 201, CaptureReply).receipt, captured.receipt);
+      assert.equal(again.headers.get('idempotency-replayed'), 'true');
+      const other = { units: { input: 1 } };
+      assertError(
+        await askCapture(api, account, hold.id, other, keyed('capture-1')),
+        422,
+        'idempotency_key_reused',
+      );
+    });
+
+    it('is not captured by units that have no cost, or that exceed it', async () => {
+      const { id } = await holdOf();
+      await api.changingNothing(async () => {
+        const capture = (body: unknown) => askCapture(api, account, id, body);
+        assertError(await capture({ units: UNITS, amount: 1 }), 400, 'invalid_request', 'units');
+        assertError(await capture({ units: { image: 1 } }), 400, 'invalid_request', 'units.image');
+        assertError(await capture({ units: { input: 0 } }), 400, 'invalid_amount', 'units');
+        assertError(await capture({ units: { output: 651 } }), 402, 'exceeds_hold', 'amount', {
+          remaining: COST,
+        });
+        const unknown = `hld_${'0'.repeat(32)}`;
+        assertError(
+          await askCapture(api, account, unknown, { units: UNITS }),
+          404,
+          'hold_not_found',
+        );
+      });
+    });
+
+    it('places the same hold for the same key, even when the card has changed', async () => {
+      const headers = keyed('hold-1');
+      const first = await holdOf({}, headers);
+      await change({ card: { input: 1 } });
+      assert.deepEqual(await holdOf({}, headers), first);
+    });
+  });
+
+  describe('in a quote', () => {
+    it('cost what a charge takes, by the card or by the price', async () => {
+      assert.deepEqual(await quote({ tool: 'llm', units: UNITS }), {
+        tool: 'llm',
+        amount: COST,
+        cardVersion: 1,
+      });
+      await change({ price: 0.5 });
+      assert.deepEqual(await quote({ tool: 'llm' }), {
+        tool: 'llm',
+        amount: 0.5,
+        cardVersion: null,
+      });
+      assert.equal((await quote({ tool: 'llm', units: { input: 0 } })).amount, 0);
+      assert.equal((await quote({ tool: 'llm', units: { input: 1 } })).amount, 0.000002);
+    });
+
+    it('are refused as the charge would be', async () => {
+      assertError(await post('/v1/quote', { tool: 'llm' }), 400, 'invalid_amount', 'amount');
+      assertError(await post('/v1/quote', { tool: 'none' }), 400, 'unknown_tool', 'tool');
+      assertError(
+        await post('/v1/quote', { tool: 'llm', units: { image: 1 } }),
+        400,
+        'invalid_request',
+        'units.image',
+      );
+      assertError(
+        await post('/v1/quote', { tool: 'llm', unit: 1 }),
+        400,
+        'invalid_request',
+        'unit',
+      );
+      const { status } = await call(api, 'POST', '/v1/quote', {
+        key: account.consumerKey,
+        body: { tool: 'llm' },
+      });
+      assert.equal(status, 401);
+    });
+  });
+});
