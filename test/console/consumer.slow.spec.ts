@@ -280,7 +280,25 @@ describe('the console for consumers', function () {
     );
     assert.equal(copies.rowCount, TOP_UPS_ON_A_PAGE);
     await window.enter(account);
-    await page.getByText('2 of 3 done').waitFor();
+    await page.getByText('1 of 3 done').waitFor();
+  });
+
+  it('ticks off no first step for a consumer key, which is not to be handed out, nor for a revoked key', async () => {
+    await open();
+    const { api } = harness.stack;
+    const account = await harness.newAccount(0);
+    await window.enter(account);
+    await page.getByText('0 of 3 done').waitFor();
+    await window.go('/developer');
+    await page.getByText('1 of 3 done').waitFor();
+    const { request } = window.context;
+    const { keys } = await (await request.get(`${api.url}/v1/keys`)).json();
+    for (const { id } of keys) {
+      const headers = { origin: api.url };
+      await request.post(`${api.url}/v1/keys/${id}/revoke`, { headers, failOnStatusCode: true });
+    }
+    await page.reload();
+    await page.getByText('0 of 3 done').waitFor();
   });
 
   it('leads to the budget that was chosen in a long list', async () => {
