@@ -1,7 +1,7 @@
 /** What consumers do in the console beyond the first visit, in a real browser against a real stack. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { uuidOf } from '../../src/domain/ids.ts';
 import { closeBudget, makeBudget, makeKey, spend } from '../support/budget-requests.ts';
 import { place } from '../support/hold-requests.ts';
@@ -53,12 +53,19 @@ describe('the console for consumers', function () {
     const made = await openedDialog(page, 'Your new key');
     return made.getByRole('tab').allInnerTexts();
   };
+  /** Of a page whose clock is installed. */
+  const untilAfterAWhile = (part: Locator) =>
+    until(async () => {
+      await page.clock.fastForward('00:30');
+      return part.isVisible();
+    });
   afterEach(function () {
     return closeUnblemished(window, harness.stack, this.currentTest);
   });
 
-  it('shows every spend key of a budget, and everything that it was spent on', async () => {
+  it('shows every spend key of a budget, and everything that it was spent on, also what is spent meanwhile', async () => {
     await open();
+    await page.clock.install();
     const { api } = harness.stack;
     const account = await harness.newAccount(20);
     const { id } = await makeBudget(api, account.consumerKey);
@@ -79,6 +86,24 @@ describe('the console for consumers', function () {
     });
     await spending.getByRole('button', { name: 'Load more' }).click();
     await spending.getByText(`tool-${MANY}`).waitFor();
+    await spend(api, account, first.key, 0.01, { tool: 'tool-001' });
+    await untilAfterAWhile(spending.getByText(`$1.02 in ${MANY + 1} charges`));
+  });
+
+  it('shows in the whole list of budgets what is spent meanwhile', async () => {
+    await open();
+    await page.clock.install();
+    const { api } = harness.stack;
+    const account = await harness.newAccount(20);
+    const oldest = await makeBudget(api, account.consumerKey, { name: 'the oldest', limit: 10 });
+    const { key } = await makeKey(api, account.consumerKey, oldest.id);
+    for (let n = 1; n < MANY; n += 1) await makeBudget(api, account.consumerKey);
+    await window.enter(account, '/budgets');
+    await page.getByRole('button', { name: 'Load more' }).click();
+    const row = page.getByRole('row', { name: 'the oldest' });
+    await row.getByText('$10.00').waitFor();
+    await spend(api, account, key, 7);
+    await untilAfterAWhile(row.getByText('$3.00'));
   });
 
   it('shows what the keys of a budget have spent or hold, and that they were used', async () => {

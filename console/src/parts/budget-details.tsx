@@ -11,7 +11,7 @@ import { ChangeBudgetForm } from './budget-form.tsx';
 import { BudgetRefusalsCard } from './budget-refusals.tsx';
 import { CancelButton, FormDialog, useFormRequest } from './form-dialog.tsx';
 import { KeyCard } from './keys.tsx';
-import { PagedList, ScrollTable, usePages, whileOnePage } from './lists.tsx';
+import { PagedList, ScrollTable, usePages, everyPage } from './lists.tsx';
 import { Card } from './page.tsx';
 import { ReleaseHolds } from './release-holds.tsx';
 import { Snippets, spendKeySnippets } from './snippets.tsx';
@@ -223,7 +223,7 @@ function Spending({ budget }: { readonly budget: Budget }) {
   const list = usePages<BudgetUsage>({
     queryKey: ['budget-usage', budget.id, by],
     path: `${path}?by=${by}&limit=100`,
-    pollMs: whileOnePage(POLL_MS),
+    pollMs: everyPage(POLL_MS),
   });
   const rows = list.data?.pages.flatMap((page) => page.usage) ?? [];
   // The total of all pages.

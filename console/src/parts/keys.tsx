@@ -20,7 +20,7 @@ import { write } from '../api.ts';
 import { keysRead } from '../page-reads.ts';
 import { writeOnce } from '../retry-key.ts';
 import { CancelButton, FormDialog, useFormRequest } from './form-dialog.tsx';
-import { PagedList, ScrollTable, usePages, whileOnePage } from './lists.tsx';
+import { PagedList, ScrollTable, usePages, everyPage } from './lists.tsx';
 import { Card } from './page.tsx';
 import { ReleaseHolds } from './release-holds.tsx';
 import { SecretModal } from './secret-modal.tsx';
@@ -141,7 +141,7 @@ function KeysOfBudget({ path, none, table }: ListProps & { readonly path: string
   const list = usePages<SpendKeys>({
     queryKey: ['keys', path],
     path: `${path}?limit=100`,
-    pollMs: whileOnePage(POLL_MS),
+    pollMs: everyPage(POLL_MS),
   });
   const keys = list.data?.pages.flatMap((page) => page.keys) ?? [];
   return (
