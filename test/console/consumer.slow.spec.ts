@@ -178,6 +178,43 @@ describe('the console for consumers', function () {
     await close.getByLabel('(not leases)').waitFor();
   });
 
+  it('says that the keys of a closed budget have ended, and releases later what their holds reserve', async () => {
+    await open();
+    const { api } = harness.stack;
+    const account = await harness.newAccount(20);
+    const { consumerKey: key } = account;
+    const { id } = await makeBudget(api, key, { limit: 10 });
+    const names = ['revoked', 'closed'] as const;
+    const [revoked, closed] = await Promise.all(
+      names.map((name) => makeKey(api, key, id, { name: `to be ${name}` })),
+    );
+    await place(api, { ...account, consumerKey: revoked?.key ?? '' }, { amount: 2 });
+    await place(api, { ...account, consumerKey: closed?.key ?? '' }, { amount: 3 });
+    await call(api, 'POST', `/v1/keys/${revoked?.id}/revoke`, { key });
+    await window.enter(account, `/budgets?budget=${id}`);
+    const release = async () => {
+      const dialog = await openedDialog(page, 'Release open holds');
+      await dialog.getByRole('button', { name: 'Release open holds' }).click();
+      await dialog.waitFor({ state: 'detached' });
+    };
+    await page.getByText('$5.00 spent or held').waitFor();
+    await page.getByRole('button', { name: 'Actions for to be revoked' }).click();
+    await page.getByRole('menuitem', { name: 'Release open holds' }).click();
+    await release();
+    await page.getByText('$3.00 spent or held').waitFor();
+
+    await closeBudget(api, key, id);
+    await page.reload();
+    const row = page.getByRole('row', { name: 'to be closed' });
+    await row.getByText('Budget closed').waitFor();
+    await row.getByRole('button', { name: 'Actions for' }).click();
+    assert.deepEqual(await page.getByRole('menuitem').allInnerTexts(), ['Release open holds']);
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Release open holds' }).click();
+    await release();
+    await page.getByText('$0.00 spent or held').waitFor();
+  });
+
   it('lets the owner require an approval of each developer, and end that', async () => {
     await open({ permissions: ['clipboard-read', 'clipboard-write'] });
     const { api } = harness.stack;

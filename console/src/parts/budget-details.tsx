@@ -13,7 +13,7 @@ import { CancelButton, FormDialog, useFormRequest } from './form-dialog.tsx';
 import { KeyCard } from './keys.tsx';
 import { PagedList, ScrollTable, usePages, everyPage } from './lists.tsx';
 import { Card } from './page.tsx';
-import { ReleaseHolds } from './release-holds.tsx';
+import { RELEASE, ReleaseForm, ReleaseHolds } from './release-holds.tsx';
 import { Snippets, spendKeySnippets } from './snippets.tsx';
 import { Failed } from './states.tsx';
 import { Id, Money, Time } from './values.tsx';
@@ -37,21 +37,29 @@ export function BudgetDetails({
   readonly budget: Budget;
   readonly onAddBelow: () => void;
 }) {
-  const [asked, setAsked] = useState<'change' | 'close'>();
+  const [asked, setAsked] = useState<'change' | 'close' | 'release'>();
   const done = () => setAsked(undefined);
   return (
     <>
       <Card
         title={budget.name}
         aside={
-          budget.status === 'active' && (
+          budget.status === 'closed' ? (
+            <Button size="xs" variant="default" onClick={() => setAsked('release')}>
+              {RELEASE}
+            </Button>
+          ) : (
             <Group gap="xs">
-              <Button size="xs" variant="default" onClick={onAddBelow}>
-                Add a budget below
-              </Button>
-              <Button size="xs" variant="default" onClick={() => setAsked('change')}>
-                Edit limits
-              </Button>
+              {budget.status === 'active' && (
+                <>
+                  <Button size="xs" variant="default" onClick={onAddBelow}>
+                    Add a budget below
+                  </Button>
+                  <Button size="xs" variant="default" onClick={() => setAsked('change')}>
+                    Edit limits
+                  </Button>
+                </>
+              )}
               <Button size="xs" variant="default" onClick={() => setAsked('close')}>
                 Close
               </Button>
@@ -71,6 +79,15 @@ export function BudgetDetails({
         </FormDialog>
         <FormDialog opened={asked === 'close'} onClose={done} title="Close budget">
           {asked === 'close' && <CloseForm budget={budget} onDone={done} />}
+        </FormDialog>
+        <FormDialog opened={asked === 'release'} onClose={done} title={RELEASE}>
+          {asked === 'release' && (
+            <ReleaseForm
+              path={closing(budget)}
+              of="the keys of this budget and of all budgets below it"
+              onDone={done}
+            />
+          )}
         </FormDialog>
       </Card>
       <KeyCard
@@ -173,11 +190,15 @@ function microsOf(dollars: number): number {
   return Math.round(dollars * MICROS_PER_DOLLAR);
 }
 
+function closing({ id }: Budget): string {
+  return `/v1/budgets/${id}/close`;
+}
+
 function CloseForm({ budget, onDone }: { readonly budget: Budget; readonly onDone: () => void }) {
   const [releaseHolds, setReleaseHolds] = useState(false);
   const queries = useQueryClient();
   const close = useFormRequest({
-    mutationFn: () => write<Budget>(`/v1/budgets/${budget.id}/close`, { releaseHolds }),
+    mutationFn: () => write<Budget>(closing(budget), { releaseHolds }),
     onSuccess: () => {
       notifications.show({ message: 'The budget was closed.' });
       onDone();
