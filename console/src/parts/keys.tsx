@@ -446,7 +446,13 @@ function RevokeForm({ old, onDone }: { readonly old: Key; readonly onDone: () =>
         The key ending in <b>{old.lastFour}</b> stops working within a second. This cannot be
         undone.
       </Text>
-      {old.budgetId !== undefined && (
+      {old.budgetId === undefined ? (
+        old.kind === 'consumer' && (
+          <Text>
+            What calls have already reserved with it can still be charged, for at most 24 hours.
+          </Text>
+        )
+      ) : (
         <ReleaseHolds value={releaseHolds} onChange={setReleaseHolds} />
       )}
       {revoke.error && <Failed error={revoke.error} />}
