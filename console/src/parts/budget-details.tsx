@@ -7,6 +7,7 @@ import { MICROS_PER_DOLLAR } from '../../../src/domain/money.ts';
 import type { Budget, BudgetUsage } from '../answers.ts';
 import { write } from '../api.ts';
 import { decimalsOfAll, plural, utcDate } from '../format.ts';
+import { ApprovedDevelopers } from './approved-developers.tsx';
 import { ChangeBudgetForm } from './budget-form.tsx';
 import { BudgetRefusalsCard } from './budget-refusals.tsx';
 import { CancelButton, FormDialog, useFormRequest } from './form-dialog.tsx';
@@ -90,6 +91,7 @@ export function BudgetDetails({
           )}
         </FormDialog>
       </Card>
+      {budget.status !== 'closed' && <ApprovedDevelopers budget={budget} />}
       <KeyCard
         key={budget.id}
         kind="consumer"
