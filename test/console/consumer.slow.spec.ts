@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import type { Locator, Page } from 'playwright-core';
 import { uuidOf } from '../../src/domain/ids.ts';
-import { closeBudget, makeBudget, makeKey, spend } from '../support/budget-requests.ts';
+import { closeBudget, makeBudget, makeKey, showBudget, spend } from '../support/budget-requests.ts';
 import { place } from '../support/hold-requests.ts';
 import { call, charge } from '../support/http.ts';
 import { openCheckout } from '../support/payments.ts';
@@ -213,6 +213,31 @@ describe('the console for consumers', function () {
     await page.getByRole('button', { name: 'Release open holds' }).click();
     await release();
     await page.getByText('$0.00 spent or held').waitFor();
+  });
+
+  it('shows the keys of an expired budget as ended, and lets its owner prolong it', async () => {
+    await open({ timezoneId: AHEAD_OF_UTC });
+    const { api } = harness.stack;
+    const account = await harness.newAccount(20);
+    const { id } = await makeBudget(api, account.consumerKey);
+    const { key } = await makeKey(api, account.consumerKey, id, { name: 'the agent' });
+    await sql.query('update farebox.budget_details set expires_at = now() where id = $1', [
+      uuidOf('budget', id),
+    ]);
+    await window.enter(account, `/budgets?budget=${id}`);
+    const row = page.getByRole('row', { name: 'the agent' });
+    await row.getByText('Budget expired').waitFor();
+    await row.getByRole('button', { name: 'Actions for' }).click();
+    assert.deepEqual(await page.getByRole('menuitem').allInnerTexts(), ['Revoke key']);
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Edit limits' }).click();
+    const edit = await openedDialog(page, 'Edit limits');
+    await edit.getByLabel('Works until').fill('2100-01-01T12:30');
+    await edit.getByRole('button', { name: 'Save' }).click();
+    await row.getByText('Active').waitFor();
+    const { expiresAt } = await showBudget(api, account.consumerKey, id);
+    assert.equal(expiresAt, '2099-12-31T23:30:00.000Z');
+    await until(async () => (await spend(api, account, key, 1)).status === 201);
   });
 
   it('lets the owner require an approval of each developer, and end that', async () => {

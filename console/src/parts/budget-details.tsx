@@ -52,15 +52,13 @@ export function BudgetDetails({
           ) : (
             <Group gap="xs">
               {budget.status === 'active' && (
-                <>
-                  <Button size="xs" variant="default" onClick={onAddBelow}>
-                    Add a budget below
-                  </Button>
-                  <Button size="xs" variant="default" onClick={() => setAsked('change')}>
-                    Edit limits
-                  </Button>
-                </>
+                <Button size="xs" variant="default" onClick={onAddBelow}>
+                  Add a budget below
+                </Button>
               )}
+              <Button size="xs" variant="default" onClick={() => setAsked('change')}>
+                Edit limits
+              </Button>
               <Button size="xs" variant="default" onClick={() => setAsked('close')}>
                 Close
               </Button>
