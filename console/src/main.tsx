@@ -15,7 +15,7 @@ import { cssVariables, theme } from './theme.ts';
 
 /**
  * A page that is opened without a session leads to the sign-in page, and from there back. It does not say that a
- * session has ended: whoever comes for the first time had none.
+ * session has ended: somebody who comes for the first time had none.
  */
 function leaveWhenEnded(error: Error): void {
   if (!hasSessionEnded(error)) return;

@@ -53,7 +53,7 @@ describe('the console for consumers', function () {
     const made = await openedDialog(page, 'Your new key');
     return made.getByRole('tab').allInnerTexts();
   };
-  /** Of a page whose clock is installed. */
+  /** The clock of the page must be installed. */
   const untilAfterAWhile = (part: Locator) =>
     until(async () => {
       await page.clock.fastForward('00:30');

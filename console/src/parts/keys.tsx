@@ -264,7 +264,7 @@ function isInForce({ revokedAt, expiresAt }: Key): boolean {
 
 interface KeyProps {
   readonly of: Key;
-  /** Of a spend key. */
+  /** The status of a spend key's budget. */
   readonly budgetStatus: Budget['status'] | undefined;
 }
 

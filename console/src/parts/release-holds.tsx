@@ -42,7 +42,7 @@ export const RELEASE = 'Release open holds';
 interface ReleaseFormProps {
   /** What ended the key or the budget; it may be sent again. */
   readonly path: string;
-  /** Whose holds. */
+  /** The keys that placed the holds, as they are called in the text. */
   readonly of: string;
   readonly onDone: () => void;
 }
