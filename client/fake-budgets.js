@@ -287,5 +287,8 @@ function dollarsOrNull(micros) {
 }
 
 function refuseClosed() {
-  refuse('budget_closed', 'The budget is closed or expired, or one above it is. Create a new one.');
+  refuse(
+    'budget_closed',
+    'The budget is closed or expired, or one above it is. Create a new one, or set a later expiresAt if it has expired.',
+  );
 }

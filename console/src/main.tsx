@@ -13,12 +13,15 @@ import { keepFocus } from './keep-focus.ts';
 import { router } from './router.tsx';
 import { cssVariables, theme } from './theme.ts';
 
-/** A page that is opened without a session leads to the sign-in page, and from there back. */
+/**
+ * A page that is opened without a session leads to the sign-in page, and from there back. It does not say that a
+ * session has ended: somebody who comes for the first time had none.
+ */
 function leaveWhenEnded(error: Error): void {
   if (!hasSessionEnded(error)) return;
   const { pathname, searchStr } = router.state.location;
   if (pathname.startsWith('/sign-in')) return;
-  void router.navigate({ to: '/sign-in', search: { next: pathname + searchStr, reason: 'ended' } });
+  void router.navigate({ to: '/sign-in', search: { next: pathname + searchStr } });
 }
 
 const queries = new QueryClient({

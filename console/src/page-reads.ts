@@ -6,6 +6,7 @@
 import { queryOptions, type QueryClient } from '@tanstack/react-query';
 import type {
   Balance,
+  Budgets,
   Charges,
   Consent,
   Earnings,
@@ -51,13 +52,19 @@ export const consentRead = queryOptions({
 
 export const topUpsRead = pagedRead<TopUps>(['top-ups'], '/v1/top-up?limit=20');
 
+/** Whether there is a budget. */
+export const anyBudgetRead = queryOptions({
+  queryKey: ['budgets', 'any'],
+  queryFn: () => read<Budgets>('/v1/budgets?limit=1'),
+});
+
 export function readBalancePage(queries: QueryClient): void {
   void queries.prefetchQuery(sessionRead);
   void queries.prefetchQuery(balanceRead);
   void queries.prefetchQuery(usageByDayRead);
   void queries.prefetchQuery(consentRead);
   void queries.prefetchInfiniteQuery(topUpsRead);
-  void queries.prefetchQuery(keysRead);
+  void queries.prefetchQuery(anyBudgetRead);
 }
 
 export const earningsRead = queryOptions({

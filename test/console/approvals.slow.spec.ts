@@ -8,7 +8,13 @@ import type { Page, Request } from 'playwright-core';
 import { uuidOf } from '../../src/domain/ids.ts';
 import { createTestAccounts, type TestAccount } from '../support/accounts.ts';
 import { ask, decide, showApproval, untilDecided } from '../support/approval-requests.ts';
-import { makeBudget, makeKey, showBudget, spend } from '../support/budget-requests.ts';
+import {
+  changeBudget,
+  makeBudget,
+  makeKey,
+  showBudget,
+  spend,
+} from '../support/budget-requests.ts';
 import { openConsole, type ConsoleHarness, type Window } from '../support/console.ts';
 import { call } from '../support/http.ts';
 import { until } from '../support/stack.ts';
@@ -224,6 +230,26 @@ describe('approvals in the console', () => {
     await page.getByText('$7.50 was added to your balance.').waitFor();
     await window.go('/approvals');
     await page.getByText('Topped up').waitFor();
+  });
+
+  it('lists the developers that are always allowed, and takes that back', async () => {
+    const { api } = harness.stack;
+    const key = account.consumerKey;
+    const budget = await makeBudget(api, key, { limit: 10, approveDevelopers: true });
+    const { key: spendKey } = await makeKey(api, key, budget.id);
+    const { id } = await ask(api, account, spendKey, 1);
+    await decide(api, key, id, 'always');
+    assert.equal((await spend(api, account, spendKey, 1)).status, 201);
+    await window.enter(account, `/budgets?budget=${budget.id}`);
+    const approved = page.getByRole('region', { name: 'Approved developers' });
+    await approved.getByText(account.developerId).waitFor();
+    await changeBudget(api, key, budget.id, { approveDevelopers: false });
+    await page.reload();
+    await page.getByText('If you require it again, these developers still need none.').waitFor();
+    await changeBudget(api, key, budget.id, { approveDevelopers: true });
+    await approved.getByRole('button', { name: `Remove ${account.developerId}` }).click();
+    await approved.waitFor({ state: 'detached' });
+    await until(async () => (await spend(api, account, spendKey, 1)).status === 403);
   });
 
   it('keeps developers that another window allowed meanwhile', async () => {

@@ -1,9 +1,9 @@
 /** What consumers do in the console beyond the first visit, in a real browser against a real stack. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { uuidOf } from '../../src/domain/ids.ts';
-import { closeBudget, makeBudget, makeKey, spend } from '../support/budget-requests.ts';
+import { closeBudget, makeBudget, makeKey, showBudget, spend } from '../support/budget-requests.ts';
 import { place } from '../support/hold-requests.ts';
 import { call, charge } from '../support/http.ts';
 import { openCheckout } from '../support/payments.ts';
@@ -53,12 +53,19 @@ describe('the console for consumers', function () {
     const made = await openedDialog(page, 'Your new key');
     return made.getByRole('tab').allInnerTexts();
   };
+  /** The clock of the page must be installed. */
+  const untilAfterAWhile = (part: Locator) =>
+    until(async () => {
+      await page.clock.fastForward('00:30');
+      return part.isVisible();
+    });
   afterEach(function () {
     return closeUnblemished(window, harness.stack, this.currentTest);
   });
 
-  it('shows every spend key of a budget, and everything that it was spent on', async () => {
+  it('shows every spend key of a budget, and everything that it was spent on, also what is spent meanwhile', async () => {
     await open();
+    await page.clock.install();
     const { api } = harness.stack;
     const account = await harness.newAccount(20);
     const { id } = await makeBudget(api, account.consumerKey);
@@ -79,6 +86,24 @@ describe('the console for consumers', function () {
     });
     await spending.getByRole('button', { name: 'Load more' }).click();
     await spending.getByText(`tool-${MANY}`).waitFor();
+    await spend(api, account, first.key, 0.01, { tool: 'tool-001' });
+    await untilAfterAWhile(spending.getByText(`$1.02 in ${MANY + 1} charges`));
+  });
+
+  it('shows in the whole list of budgets what is spent meanwhile', async () => {
+    await open();
+    await page.clock.install();
+    const { api } = harness.stack;
+    const account = await harness.newAccount(20);
+    const oldest = await makeBudget(api, account.consumerKey, { name: 'the oldest', limit: 10 });
+    const { key } = await makeKey(api, account.consumerKey, oldest.id);
+    for (let n = 1; n < MANY; n += 1) await makeBudget(api, account.consumerKey);
+    await window.enter(account, '/budgets');
+    await page.getByRole('button', { name: 'Load more' }).click();
+    const row = page.getByRole('row', { name: 'the oldest' });
+    await row.getByText('$10.00').waitFor();
+    await spend(api, account, key, 7);
+    await untilAfterAWhile(row.getByText('$3.00'));
   });
 
   it('shows what the keys of a budget have spent or hold, and that they were used', async () => {
@@ -151,6 +176,68 @@ describe('the console for consumers', function () {
     const close = await openedDialog(page, 'Close budget');
     await close.getByText(lease).waitFor();
     await close.getByLabel('(not leases)').waitFor();
+  });
+
+  it('says that the keys of a closed budget have ended, and releases later what their holds reserve', async () => {
+    await open();
+    const { api } = harness.stack;
+    const account = await harness.newAccount(20);
+    const { consumerKey: key } = account;
+    const { id } = await makeBudget(api, key, { limit: 10 });
+    const names = ['revoked', 'closed'] as const;
+    const [revoked, closed] = await Promise.all(
+      names.map((name) => makeKey(api, key, id, { name: `to be ${name}` })),
+    );
+    await place(api, { ...account, consumerKey: revoked?.key ?? '' }, { amount: 2 });
+    await place(api, { ...account, consumerKey: closed?.key ?? '' }, { amount: 3 });
+    await call(api, 'POST', `/v1/keys/${revoked?.id}/revoke`, { key });
+    await window.enter(account, `/budgets?budget=${id}`);
+    const release = async () => {
+      const dialog = await openedDialog(page, 'Release open holds');
+      await dialog.getByRole('button', { name: 'Release open holds' }).click();
+      await dialog.waitFor({ state: 'detached' });
+    };
+    await page.getByText('$5.00 spent or held').waitFor();
+    await page.getByRole('button', { name: 'Actions for to be revoked' }).click();
+    await page.getByRole('menuitem', { name: 'Release open holds' }).click();
+    await release();
+    await page.getByText('$3.00 spent or held').waitFor();
+
+    await closeBudget(api, key, id);
+    await page.reload();
+    const row = page.getByRole('row', { name: 'to be closed' });
+    await row.getByText('Budget closed').waitFor();
+    await row.getByRole('button', { name: 'Actions for' }).click();
+    assert.deepEqual(await page.getByRole('menuitem').allInnerTexts(), ['Release open holds']);
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Release open holds' }).click();
+    await release();
+    await page.getByText('$0.00 spent or held').waitFor();
+  });
+
+  it('shows the keys of an expired budget as ended, and lets its owner prolong it', async () => {
+    await open({ timezoneId: AHEAD_OF_UTC });
+    const { api } = harness.stack;
+    const account = await harness.newAccount(20);
+    const { id } = await makeBudget(api, account.consumerKey);
+    const { key } = await makeKey(api, account.consumerKey, id, { name: 'the agent' });
+    await sql.query('update farebox.budget_details set expires_at = now() where id = $1', [
+      uuidOf('budget', id),
+    ]);
+    await window.enter(account, `/budgets?budget=${id}`);
+    const row = page.getByRole('row', { name: 'the agent' });
+    await row.getByText('Budget expired').waitFor();
+    await row.getByRole('button', { name: 'Actions for' }).click();
+    assert.deepEqual(await page.getByRole('menuitem').allInnerTexts(), ['Revoke key']);
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Edit limits' }).click();
+    const edit = await openedDialog(page, 'Edit limits');
+    await edit.getByLabel('Works until').fill('2100-01-01T12:30');
+    await edit.getByRole('button', { name: 'Save' }).click();
+    await row.getByText('Active').waitFor();
+    const { expiresAt } = await showBudget(api, account.consumerKey, id);
+    assert.equal(expiresAt, '2099-12-31T23:30:00.000Z');
+    await until(async () => (await spend(api, account, key, 1)).status === 201);
   });
 
   it('lets the owner require an approval of each developer, and end that', async () => {
@@ -280,7 +367,25 @@ describe('the console for consumers', function () {
     );
     assert.equal(copies.rowCount, TOP_UPS_ON_A_PAGE);
     await window.enter(account);
-    await page.getByText('2 of 3 done').waitFor();
+    await page.getByText('1 of 3 done').waitFor();
+  });
+
+  it('ticks off no first step for a consumer key, which is not to be handed out, nor for a revoked key', async () => {
+    await open();
+    const { api } = harness.stack;
+    const account = await harness.newAccount(0);
+    await window.enter(account);
+    await page.getByText('0 of 3 done').waitFor();
+    await window.go('/developer');
+    await page.getByText('1 of 3 done').waitFor();
+    const { request } = window.context;
+    const { keys } = await (await request.get(`${api.url}/v1/keys`)).json();
+    for (const { id } of keys) {
+      const headers = { origin: api.url };
+      await request.post(`${api.url}/v1/keys/${id}/revoke`, { headers, failOnStatusCode: true });
+    }
+    await page.reload();
+    await page.getByText('0 of 3 done').waitFor();
   });
 
   it('leads to the budget that was chosen in a long list', async () => {

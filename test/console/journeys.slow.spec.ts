@@ -392,7 +392,9 @@ describe('the console', () => {
     assert.equal((await balance()).status, 200);
     await button(`Actions for key ending in ${account.consumerKey.slice(-4)}`).click();
     await page.getByRole('menuitem', { name: 'Revoke key' }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Revoke key' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('can still be charged, for at most 24 hours.').waitFor();
+    await dialog.getByRole('button', { name: 'Revoke key' }).click();
     await page.getByText('Revoked', { exact: true }).waitFor();
     await until(async () => (await balance()).status === 401);
   });

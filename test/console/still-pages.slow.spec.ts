@@ -99,7 +99,7 @@ describe('the console', () => {
     const account = await harness.newAccount(5);
     await window.enter(account);
     await openSlowly('/balance');
-    await page.getByText('2 of 3 done').waitFor();
+    await page.getByText('1 of 3 done').waitFor();
     assert.deepEqual(await moved(), []);
 
     await allowPayments();
@@ -111,6 +111,7 @@ describe('the console', () => {
 
   it('leaves in place what can be clicked when the last of the first steps is done', async () => {
     const account = await harness.newAccount(5);
+    await makeBudget(harness.stack.api, account.consumerKey);
     await window.enter(account);
     await page.getByText('2 of 3 done').waitFor();
     await charge(harness.stack.api, account, { amount: 0.5 });

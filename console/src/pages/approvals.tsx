@@ -12,7 +12,7 @@ import type { Approval, Approvals, Decision } from '../answers.ts';
 import { ApiFailure, newIdempotencyKey, read, write } from '../api.ts';
 import { usd } from '../format.ts';
 import { balanceRead } from '../page-reads.ts';
-import { PagedList, ScrollTable, usePages, whileOnePage } from '../parts/lists.tsx';
+import { everyPage, PagedList, ScrollTable, usePages, whileOnePage } from '../parts/lists.tsx';
 import { AllowDeveloper, Elsewhere, RaiseLimit } from '../parts/budget-limits.tsx';
 import { useCanCharge } from '../parts/saved-card.tsx';
 import { showFailure } from '../parts/show-failure.ts';
@@ -34,7 +34,7 @@ export function ApprovalsPage() {
   const questions = usePages<Approvals>({
     queryKey: ['approvals', 'questions'],
     path: '/v1/approvals?status=pending&limit=100',
-    pollMs: whileOnePage(POLL_MS),
+    pollMs: everyPage(POLL_MS),
   });
   const pending = questions.data?.pages.flatMap(({ approvals }) => approvals) ?? [];
   const all = list.data?.pages.flatMap(({ approvals }) => approvals) ?? [];

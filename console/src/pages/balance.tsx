@@ -4,10 +4,10 @@ import { IconWallet } from '@tabler/icons-react';
 import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useSearch } from '@tanstack/react-router';
 import { useEffect, useRef } from 'react';
-import type { Balance, Budgets, TopUp, Usage } from '../answers.ts';
+import type { Balance, TopUp, Usage } from '../answers.ts';
 import { ApiFailure, read } from '../api.ts';
 import { decimalsOfAll, lasts, paymentText, usd, utcDay } from '../format.ts';
-import { balanceRead, DAYS, keysRead, topUpsRead, usageByDayRead } from '../page-reads.ts';
+import { anyBudgetRead, balanceRead, DAYS, topUpsRead, usageByDayRead } from '../page-reads.ts';
 import { BarsCard } from '../parts/bars.tsx';
 import { Elsewhere } from '../parts/budget-limits.tsx';
 import { PagedList, ScrollTable } from '../parts/lists.tsx';
@@ -86,34 +86,23 @@ function RunsOut({ dollars }: { readonly dollars: number }) {
 function FirstSteps() {
   const reads = [
     useQuery(balanceRead),
-    useQuery(keysRead),
+    useQuery(anyBudgetRead),
     useInfiniteQuery(topUpsRead),
     useSpending(),
   ] as const;
-  const [{ data: balance }, { data: keys }, { data: topUps }, { data: spending }] = reads;
-  const hasKey = keys?.keys.some(({ kind, mode }) => kind === 'consumer' && mode === 'live');
+  const [{ data: balance }, { data: budgets }, { data: topUps }, { data: spending }] = reads;
   const hasSpent = spending?.days.some(({ spent }) => spent > 0);
-  // Asked only of accounts whose other data do not show it.
-  const budgets = useQuery({
-    queryKey: ['budgets-any'],
-    queryFn: () => read<Budgets>('/v1/budgets?limit=1'),
-    enabled: hasKey === false,
-  });
+  // Asked only of accounts that have spent nothing lately.
   const usage = useQuery({
     queryKey: ['usage-any'],
     queryFn: () => read<Usage>('/v1/usage?limit=1'),
     enabled: hasSpent === false,
     refetchInterval: ({ state }) => (state.data?.charges.length === 0 ? POLL_MS : false),
   });
-  const canPay = hasKey === true || (budgets.data && budgets.data.budgets.length > 0);
   const hasPaid = hasSpent === true || (usage.data && usage.data.charges.length > 0);
-  const asked = [
-    ...reads,
-    ...(hasKey === false ? [budgets] : []),
-    ...(hasSpent === false ? [usage] : []),
-  ];
+  const asked = [...reads, ...(hasSpent === false ? [usage] : [])];
   if (asked.some(({ isPending }) => isPending)) return <Loading />;
-  if (!balance || !topUps || canPay === undefined || hasPaid === undefined) return null;
+  if (!balance || !topUps || !budgets || hasPaid === undefined) return null;
   // Only the newest top-ups are loaded, and a refunded one no longer counts as completed.
   const hasAdded =
     balance.balance > 0 ||
@@ -132,7 +121,8 @@ function FirstSteps() {
           title: 'Create a spend key',
           text: 'Set a limit, and copy the key into your MCP client. It can spend no more than that.',
           to: '/budgets',
-          isDone: canPay,
+          // The account's consumer key counts only when it pays: an operator may have made it.
+          isDone: hasPaid || budgets.budgets.length > 0,
         },
         {
           title: 'Use a paid tool',

@@ -12,7 +12,7 @@ import { CreateBudgetForm } from '../parts/budget-form.tsx';
 import { Chosen, type Click } from '../parts/chosen.tsx';
 import { FormDialog } from '../parts/form-dialog.tsx';
 import { NewKeyModal } from '../parts/keys.tsx';
-import { PagedList, ScrollTable, usePages, whileOnePage } from '../parts/lists.tsx';
+import { PagedList, ScrollTable, usePages, everyPage } from '../parts/lists.tsx';
 import { Card, Page } from '../parts/page.tsx';
 import { Snippets, spendKeySnippets } from '../parts/snippets.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
@@ -82,7 +82,7 @@ function Tree({
   const list = usePages<Budgets>({
     queryKey: ['budgets', 'tree'],
     path: '/v1/budgets?limit=100',
-    pollMs: whileOnePage(POLL_MS),
+    pollMs: everyPage(POLL_MS),
   });
   const budgets = list.data?.pages.flatMap((page) => page.budgets) ?? [];
   const decimals = decimalsOfAll(budgets.flatMap(({ used, remaining }) => [used, remaining ?? 0]));

@@ -162,7 +162,10 @@ function FirstSteps({ recent }: { readonly recent: UseQueryResult<Charges> }) {
           title: 'Create a secret key',
           text: 'Your tool server charges consumers with it.',
           to: '/developer/settings',
-          isDone: keys.data.keys.some(({ kind, mode }) => kind === 'developer' && mode === 'live'),
+          isDone: keys.data.keys.some(
+            ({ kind, mode, revokedAt }) =>
+              kind === 'developer' && mode === 'live' && revokedAt === null,
+          ),
         },
         {
           title: 'Price a tool',

@@ -7,13 +7,14 @@ import { MICROS_PER_DOLLAR } from '../../../src/domain/money.ts';
 import type { Budget, BudgetUsage } from '../answers.ts';
 import { write } from '../api.ts';
 import { decimalsOfAll, plural, utcDate } from '../format.ts';
+import { ApprovedDevelopers } from './approved-developers.tsx';
 import { ChangeBudgetForm } from './budget-form.tsx';
 import { BudgetRefusalsCard } from './budget-refusals.tsx';
 import { CancelButton, FormDialog, useFormRequest } from './form-dialog.tsx';
 import { KeyCard } from './keys.tsx';
-import { PagedList, ScrollTable, usePages, whileOnePage } from './lists.tsx';
+import { PagedList, ScrollTable, usePages, everyPage } from './lists.tsx';
 import { Card } from './page.tsx';
-import { ReleaseHolds } from './release-holds.tsx';
+import { RELEASE, ReleaseForm, ReleaseHolds } from './release-holds.tsx';
 import { Snippets, spendKeySnippets } from './snippets.tsx';
 import { Failed } from './states.tsx';
 import { Id, Money, Time } from './values.tsx';
@@ -37,18 +38,24 @@ export function BudgetDetails({
   readonly budget: Budget;
   readonly onAddBelow: () => void;
 }) {
-  const [asked, setAsked] = useState<'change' | 'close'>();
+  const [asked, setAsked] = useState<'change' | 'close' | 'release'>();
   const done = () => setAsked(undefined);
   return (
     <>
       <Card
         title={budget.name}
         aside={
-          budget.status === 'active' && (
+          budget.status === 'closed' ? (
+            <Button size="xs" variant="default" onClick={() => setAsked('release')}>
+              {RELEASE}
+            </Button>
+          ) : (
             <Group gap="xs">
-              <Button size="xs" variant="default" onClick={onAddBelow}>
-                Add a budget below
-              </Button>
+              {budget.status === 'active' && (
+                <Button size="xs" variant="default" onClick={onAddBelow}>
+                  Add a budget below
+                </Button>
+              )}
               <Button size="xs" variant="default" onClick={() => setAsked('change')}>
                 Edit limits
               </Button>
@@ -72,7 +79,17 @@ export function BudgetDetails({
         <FormDialog opened={asked === 'close'} onClose={done} title="Close budget">
           {asked === 'close' && <CloseForm budget={budget} onDone={done} />}
         </FormDialog>
+        <FormDialog opened={asked === 'release'} onClose={done} title={RELEASE}>
+          {asked === 'release' && (
+            <ReleaseForm
+              path={closing(budget)}
+              of="the keys of this budget and of all budgets below it"
+              onDone={done}
+            />
+          )}
+        </FormDialog>
       </Card>
+      {budget.status !== 'closed' && <ApprovedDevelopers budget={budget} />}
       <KeyCard
         key={budget.id}
         kind="consumer"
@@ -173,11 +190,15 @@ function microsOf(dollars: number): number {
   return Math.round(dollars * MICROS_PER_DOLLAR);
 }
 
+function closing({ id }: Budget): string {
+  return `/v1/budgets/${id}/close`;
+}
+
 function CloseForm({ budget, onDone }: { readonly budget: Budget; readonly onDone: () => void }) {
   const [releaseHolds, setReleaseHolds] = useState(false);
   const queries = useQueryClient();
   const close = useFormRequest({
-    mutationFn: () => write<Budget>(`/v1/budgets/${budget.id}/close`, { releaseHolds }),
+    mutationFn: () => write<Budget>(closing(budget), { releaseHolds }),
     onSuccess: () => {
       notifications.show({ message: 'The budget was closed.' });
       onDone();
@@ -223,7 +244,7 @@ function Spending({ budget }: { readonly budget: Budget }) {
   const list = usePages<BudgetUsage>({
     queryKey: ['budget-usage', budget.id, by],
     path: `${path}?by=${by}&limit=100`,
-    pollMs: whileOnePage(POLL_MS),
+    pollMs: everyPage(POLL_MS),
   });
   const rows = list.data?.pages.flatMap((page) => page.usage) ?? [];
   // The total of all pages.

@@ -18,13 +18,14 @@ const UNITS = [
   { value: 'month', label: 'Month' },
 ];
 
-/** Dollars as they were typed; empty: no limit. */
+/** Dollars and a local time as they were typed; empty: no limit, no end. */
 interface Draft {
   readonly name: string;
   readonly limit: string;
   readonly per: string;
   readonly windowLimit: string;
   readonly maxPerCall: string;
+  readonly expiresAt: string;
   readonly approveDevelopers: boolean;
   readonly mayDelegate: boolean;
 }
@@ -36,6 +37,7 @@ function draftOf(budget?: Budget): Draft {
     per: budget?.window?.per ?? 'day',
     windowLimit: textOf(budget?.window?.limit),
     maxPerCall: textOf(budget?.maxPerCall),
+    expiresAt: localOf(budget?.expiresAt),
     approveDevelopers: budget?.approveDevelopers ?? false,
     mayDelegate: budget?.mayDelegate ?? false,
   };
@@ -49,13 +51,22 @@ function dollars(text: string): string | null {
   return text.trim() === '' ? null : text.trim();
 }
 
-function bodyOf({ name, limit, per, windowLimit, maxPerCall, ...rules }: Draft) {
+/** As the field has it: to the minute, in the browser's time zone. */
+function localOf(iso: string | null | undefined): string {
+  if (iso === null || iso === undefined) return '';
+  const time = new Date(iso);
+  time.setMinutes(time.getMinutes() - time.getTimezoneOffset());
+  return time.toISOString().slice(0, 16);
+}
+
+function bodyOf({ name, limit, per, windowLimit, maxPerCall, expiresAt, ...rules }: Draft) {
   const each = dollars(windowLimit);
   return {
     name: name.trim(),
     limit: dollars(limit),
     window: each === null ? null : { per, limit: each },
     maxPerCall: dollars(maxPerCall),
+    expiresAt: expiresAt === '' ? null : new Date(expiresAt).toISOString(),
     ...rules,
   };
 }
@@ -188,6 +199,13 @@ function Fields({
         label="Limit for one call"
         value={draft.maxPerCall}
         onValue={(maxPerCall) => set({ maxPerCall })}
+      />
+      <TextInput
+        label="Works until"
+        type="datetime-local"
+        max="9999-12-31T23:59"
+        value={draft.expiresAt}
+        onChange={(event) => set({ expiresAt: event.currentTarget.value })}
       />
       <Switch
         label="A developer needs your approval before its first charge"

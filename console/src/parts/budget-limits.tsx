@@ -40,7 +40,7 @@ function useBudget(id: string) {
 }
 
 /** Changes the budget as it is now: another window may have changed it since this one read it. */
-function useChange(id: string, message: string) {
+export function useChange(id: string, message: string) {
   const queries = useQueryClient();
   const path = `/v1/budgets/${encodeURIComponent(id)}`;
   return useMutation({

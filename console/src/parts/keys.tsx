@@ -20,9 +20,9 @@ import { write } from '../api.ts';
 import { keysRead } from '../page-reads.ts';
 import { writeOnce } from '../retry-key.ts';
 import { CancelButton, FormDialog, useFormRequest } from './form-dialog.tsx';
-import { PagedList, ScrollTable, usePages, whileOnePage } from './lists.tsx';
+import { PagedList, ScrollTable, usePages, everyPage } from './lists.tsx';
 import { Card } from './page.tsx';
-import { ReleaseHolds } from './release-holds.tsx';
+import { RELEASE, ReleaseForm, ReleaseHolds } from './release-holds.tsx';
 import { SecretModal } from './secret-modal.tsx';
 import { Empty, Failed, Loaded } from './states.tsx';
 import { Time } from './values.tsx';
@@ -44,7 +44,7 @@ interface KeysProps {
 
 type Asked =
   | { readonly what: 'create'; readonly mode: Key['mode'] }
-  | { readonly what: 'roll' | 'revoke'; readonly key: Key };
+  | { readonly what: 'roll' | 'revoke' | 'release'; readonly key: Key };
 
 export function KeyCard({ kind, title, empty, snippet, budget }: KeysProps) {
   const path = budget ? `/v1/budgets/${budget.id}/keys` : '/v1/keys';
@@ -56,7 +56,9 @@ export function KeyCard({ kind, title, empty, snippet, budget }: KeysProps) {
       {empty}
     </Empty>
   );
-  const table = (keys: readonly Key[]) => <KeyTable label={title} keys={keys} onAsk={setAsked} />;
+  const table = (keys: readonly Key[]) => (
+    <KeyTable label={title} keys={keys} budgetStatus={budget?.status} onAsk={setAsked} />
+  );
   const shown = (key: NewKey) => {
     setAsked(undefined);
     setMade(key);
@@ -114,6 +116,15 @@ export function KeyCard({ kind, title, empty, snippet, budget }: KeysProps) {
       <FormDialog opened={asked?.what === 'revoke'} onClose={close} title="Revoke key">
         {asked?.what === 'revoke' && <RevokeForm old={asked.key} onDone={close} />}
       </FormDialog>
+      <FormDialog opened={asked?.what === 'release'} onClose={close} title={RELEASE}>
+        {asked?.what === 'release' && (
+          <ReleaseForm
+            path={`/v1/keys/${asked.key.id}/revoke`}
+            of={`the key ending in ${asked.key.lastFour}`}
+            onDone={close}
+          />
+        )}
+      </FormDialog>
       <NewKeyModal made={made} onClose={() => setMade(undefined)} snippet={snippet} />
     </Card>
   );
@@ -141,7 +152,7 @@ function KeysOfBudget({ path, none, table }: ListProps & { readonly path: string
   const list = usePages<SpendKeys>({
     queryKey: ['keys', path],
     path: `${path}?limit=100`,
-    pollMs: whileOnePage(POLL_MS),
+    pollMs: everyPage(POLL_MS),
   });
   const keys = list.data?.pages.flatMap((page) => page.keys) ?? [];
   return (
@@ -171,10 +182,12 @@ export function NewKeyModal({
 function KeyTable({
   label,
   keys,
+  budgetStatus,
   onAsk,
 }: {
   readonly label: string;
   readonly keys: readonly Key[];
+  readonly budgetStatus: Budget['status'] | undefined;
   readonly onAsk: (asked: Asked) => void;
 }) {
   const prefix = useSession().data?.keyPrefix ?? '';
@@ -224,9 +237,11 @@ function KeyTable({
             {key.lastUsedAt === null ? NO_USE : <Time iso={key.lastUsedAt} relative />}
           </Table.Td>
           <Table.Td>
-            <State of={key} />
+            <State of={key} budgetStatus={budgetStatus} />
           </Table.Td>
-          <Table.Td ta="right">{isInForce(key) && <Actions of={key} onAsk={onAsk} />}</Table.Td>
+          <Table.Td ta="right">
+            <Actions of={key} budgetStatus={budgetStatus} onAsk={onAsk} />
+          </Table.Td>
         </Table.Tr>
       ))}
     </ScrollTable>
@@ -247,11 +262,25 @@ function isInForce({ revokedAt, expiresAt }: Key): boolean {
   return revokedAt === null && (expiresAt === null || Date.parse(expiresAt) > Date.now());
 }
 
-function State({ of: key }: { readonly of: Key }) {
-  if (!isInForce(key)) {
+interface KeyProps {
+  readonly of: Key;
+  /** The status of a spend key's budget. */
+  readonly budgetStatus: Budget['status'] | undefined;
+}
+
+/** Why the key cannot be used; undefined while it can. */
+function endOf({ of: key, budgetStatus = 'active' }: KeyProps): string | undefined {
+  if (key.revokedAt !== null) return 'Revoked';
+  if (!isInForce(key)) return 'Expired';
+  return budgetStatus === 'active' ? undefined : `Budget ${budgetStatus}`;
+}
+
+function State({ of: key, budgetStatus }: KeyProps) {
+  const end = endOf({ of: key, budgetStatus });
+  if (end !== undefined) {
     return (
       <Badge variant="dot" color="gray" tt="none" fw={500}>
-        {key.revokedAt === null ? 'Expired' : 'Revoked'}
+        {end}
       </Badge>
     );
   }
@@ -269,7 +298,15 @@ function State({ of: key }: { readonly of: Key }) {
   );
 }
 
-function Actions({ of: key, onAsk }: { readonly of: Key; readonly onAsk: (asked: Asked) => void }) {
+function Actions({
+  of: key,
+  budgetStatus,
+  onAsk,
+}: KeyProps & { readonly onAsk: (asked: Asked) => void }) {
+  const mayRoll = endOf({ of: key, budgetStatus }) === undefined;
+  // The budget of a key can get a later expiry, but stays closed.
+  const mayRevoke = isInForce(key) && budgetStatus !== 'closed';
+  if (!mayRevoke && key.budgetId === undefined) return null;
   return (
     <Menu position="bottom-end">
       <Menu.Target>
@@ -282,10 +319,14 @@ function Actions({ of: key, onAsk }: { readonly of: Key; readonly onAsk: (asked:
         </ActionIcon>
       </Menu.Target>
       <Menu.Dropdown>
-        <Menu.Item onClick={() => onAsk({ what: 'roll', key })}>Roll key</Menu.Item>
-        <Menu.Item color="red.9" onClick={() => onAsk({ what: 'revoke', key })}>
-          Revoke key
-        </Menu.Item>
+        {mayRoll && <Menu.Item onClick={() => onAsk({ what: 'roll', key })}>Roll key</Menu.Item>}
+        {mayRevoke ? (
+          <Menu.Item color="red.9" onClick={() => onAsk({ what: 'revoke', key })}>
+            Revoke key
+          </Menu.Item>
+        ) : (
+          <Menu.Item onClick={() => onAsk({ what: 'release', key })}>{RELEASE}</Menu.Item>
+        )}
       </Menu.Dropdown>
     </Menu>
   );
@@ -405,7 +446,13 @@ function RevokeForm({ old, onDone }: { readonly old: Key; readonly onDone: () =>
         The key ending in <b>{old.lastFour}</b> stops working within a second. This cannot be
         undone.
       </Text>
-      {old.budgetId !== undefined && (
+      {old.budgetId === undefined ? (
+        old.kind === 'consumer' && (
+          <Text>
+            What calls have already reserved with it can still be charged, for at most 24 hours.
+          </Text>
+        )
+      ) : (
         <ReleaseHolds value={releaseHolds} onChange={setReleaseHolds} />
       )}
       {revoke.error && <Failed error={revoke.error} />}

@@ -66,6 +66,11 @@ export function whileOnePage(ms: number) {
   return (pages: readonly PageOfList[]) => pages.length <= 1 && ms;
 }
 
+/** The `pollMs` of a list whose rows change on every page: all pages are read again, the more they are the less often. */
+export function everyPage(ms: number) {
+  return (pages: readonly PageOfList[]) => ms * Math.max(pages.length, 1);
+}
+
 /** A list of the API, as the pages loaded so far. */
 export function usePages<Reply extends PageOfList>({ queryKey, path, pollMs }: Source<Reply>) {
   return useInfiniteQuery({

@@ -1,8 +1,13 @@
 /**
  * What a spend key or a budget that ends leaves behind: leases, and the calls that still run, for which there
- * is a choice.
+ * is a choice. It can be made later too.
  */
-import { Checkbox, Text } from '@mantine/core';
+import { Button, Checkbox, Group, Stack, Text } from '@mantine/core';
+import { notifications } from '@mantine/notifications';
+import { useQueryClient } from '@tanstack/react-query';
+import { write } from '../api.ts';
+import { CancelButton, useFormRequest } from './form-dialog.tsx';
+import { Failed } from './states.tsx';
 
 interface ReleaseHoldsProps {
   readonly value: boolean;
@@ -12,10 +17,7 @@ interface ReleaseHoldsProps {
 export function ReleaseHolds({ value, onChange }: ReleaseHoldsProps) {
   return (
     <>
-      <Text>
-        A lease that a developer has taken can still be spent until it ends, at most 24 hours after
-        it was taken.
-      </Text>
+      <LeasesStay />
       <Checkbox
         label="Release what open holds have reserved (not leases)"
         description="Otherwise, the calls that placed the holds can still be paid for."
@@ -23,5 +25,55 @@ export function ReleaseHolds({ value, onChange }: ReleaseHoldsProps) {
         onChange={(event) => onChange(event.currentTarget.checked)}
       />
     </>
+  );
+}
+
+function LeasesStay() {
+  return (
+    <Text>
+      A lease that a developer has taken can still be spent until it ends, at most 24 hours after it
+      was taken.
+    </Text>
+  );
+}
+
+export const RELEASE = 'Release open holds';
+
+interface ReleaseFormProps {
+  /** What ended the key or the budget; it may be sent again. */
+  readonly path: string;
+  /** The keys that placed the holds, as they are called in the text. */
+  readonly of: string;
+  readonly onDone: () => void;
+}
+
+export function ReleaseForm({ path, of, onDone }: ReleaseFormProps) {
+  const queries = useQueryClient();
+  const release = useFormRequest({
+    mutationFn: () => write(path, { releaseHolds: true }),
+    onSuccess: () => {
+      notifications.show({ message: 'The open holds were released.' });
+      onDone();
+    },
+    onSettled: () =>
+      Promise.all(
+        ['budgets', 'keys'].map((name) => queries.invalidateQueries({ queryKey: [name] })),
+      ),
+  });
+  return (
+    <Stack gap="md">
+      <Text>
+        What the open holds of {of} have reserved becomes available again. The calls that placed
+        them can no longer be paid for.
+      </Text>
+      <LeasesStay />
+      {release.error && <Failed error={release.error} />}
+      <Group justify="flex-end">
+        <CancelButton />
+        <Button loading={release.isPending} onClick={() => release.mutate()}>
+          {RELEASE}
+        </Button>
+      </Group>
+    </Stack>
   );
 }

@@ -44,7 +44,7 @@ export const OPERATIONS = {
     summary: 'Close a budget',
     description:
       'Ends the budget, all budgets below it and all their keys. You cannot undo this. Developers can still extend open holds, and capture ' +
-      'what they reserve, unless you send `releaseHolds`. Closing the budget again changes nothing.',
+      'what they reserve, unless you send `releaseHolds`. Closing the budget again changes nothing, but can release open holds later.',
   },
   getBudgetUsage: {
     tag: 'Budgets',

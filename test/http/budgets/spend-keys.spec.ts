@@ -450,7 +450,7 @@ describe('spend keys', () => {
     assert.equal(Math.round((balance + used) * 1e6), 10e6);
   });
 
-  it('end when a budget above them expires', async () => {
+  it('end when a budget above them expires, and work again once it has a later expiry', async () => {
     const root = await makeBudget(api, key);
     const leaf = await makeBudget(api, key, { parentId: root.id });
     const { key: spendKey } = await makeKey(api, key, leaf.id);
@@ -458,5 +458,10 @@ describe('spend keys', () => {
     await soonExpiring((expiresAt) => changeBudget(api, key, root.id, { expiresAt }));
     await until(async () => (await spend(api, account, spendKey, 0.01)).status === 401);
     assert.equal((await showBudget(api, key, leaf.id)).status, 'expired');
+    const refused = await askKey(api, key, root.id);
+    assertError(refused, 409, 'budget_closed');
+    assert.match(JSON.stringify(refused.body), /or set a later expiresAt if it has expired/);
+    await changeBudget(api, key, root.id, { expiresAt: '2100-01-01T00:00:00Z' });
+    await until(async () => (await spend(api, account, spendKey, 0.01)).status === 201);
   });
 });

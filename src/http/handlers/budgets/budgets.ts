@@ -278,7 +278,7 @@ export function futureOf({ clock }: Api, expiresAt: string): string {
 export function budgetClosed(): ApiError {
   return new ApiError(
     'budget_closed',
-    'The budget is closed or expired, or one above it is. Create a new one.',
+    'The budget is closed or expired, or one above it is. Create a new one, or set a later expiresAt if it has expired.',
   );
 }
 
