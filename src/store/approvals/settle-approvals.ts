@@ -8,13 +8,14 @@ import { durationOf, type Connection, idRow, sql } from '../database.ts';
 
 /**
  * Whether a row `a` is about the budget of a developer for keys of the account, which no longer has a ceiling
- * for each.
+ * for each. A closed one refuses the developer all the same.
  */
 const isWithoutCeiling = sql.fragment`
   exists (
     select from farebox.spend_keys k join farebox.accounts o on o.id = k.account_id
+    join farebox.budget_details d on d.ledger = k.ledger and d.consumer_id = k.consumer_id and d.number = k.budget
     where k.ledger = a.ledger and k.consumer_id = a.consumer_id and k.number = a.spend_key
-      and k.developer is not null and o.developer_day_micros is null)
+      and k.developer is not null and o.developer_day_micros is null and d.closed_at is null)
 `;
 
 /** Whether the call of a row `a` would be allowed by what refused it. */
