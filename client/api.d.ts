@@ -153,7 +153,9 @@ export interface ApprovalBody {
 export interface ApprovalReply {
   /** The id of the approval. */
   id: string;
-  /** Whether the owner has decided. Charge again once `approved`. */
+  /**
+   * Whether the owner has decided. Charge again once `approved`. `expired`: nobody decided in time, or before the spend key or its budget ended.
+   */
   status: 'pending' | 'approved' | 'denied' | 'expired';
   /** The error code of the refusal. */
   code: 'approval_required' | 'spend_limit_reached' | 'insufficient_balance';
@@ -981,7 +983,9 @@ export interface DecisionBody {
 export interface DecisionReply {
   /** The id of the approval. */
   id: string;
-  /** Whether the owner has decided. Charge again once `approved`. */
+  /**
+   * Whether the owner has decided. Charge again once `approved`. `expired`: nobody decided in time, or before the spend key or its budget ended.
+   */
   status: 'pending' | 'approved' | 'denied' | 'expired';
   /** The error code of the refusal. */
   code: 'approval_required' | 'spend_limit_reached' | 'insufficient_balance';

@@ -58,7 +58,11 @@ export type ApprovalBody = Static<typeof ApprovalBody>;
 
 export const ApprovalReply = Closed({
   id: Id('approval', 'The id of the approval.'),
-  status: Word(APPROVAL_STATUSES, 'Whether the owner has decided. Charge again once `approved`.'),
+  status: Word(
+    APPROVAL_STATUSES,
+    'Whether the owner has decided. Charge again once `approved`. `expired`: nobody decided in time, or before the spend ' +
+      'key or its budget ended.',
+  ),
   code: Word(ASKABLE_CODES, 'The error code of the refusal.'),
   budgetId: OrNull(
     Id('budget', 'A budget.'),

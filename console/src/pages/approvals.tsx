@@ -304,6 +304,11 @@ const ANSWERS: Readonly<Record<NonNullable<Approval['decision']>, string>> = {
   deny: 'Denied',
 };
 
+/** One that ended before its time was asked by a key that was revoked, or whose budget was closed. */
+function endOf({ decidedAt, expiresAt }: Pick<Approval, 'decidedAt' | 'expiresAt'>): string {
+  return decidedAt !== null && decidedAt < expiresAt ? 'Key ended' : 'Expired';
+}
+
 function PastTable({ approvals }: { readonly approvals: readonly Approval[] }) {
   return (
     <ScrollTable
@@ -319,41 +324,43 @@ function PastTable({ approvals }: { readonly approvals: readonly Approval[] }) {
         </>
       }
     >
-      {approvals.map(({ id, createdAt, tool, amount, decision, budgetName, raisedTo }) => (
-        <Table.Tr key={id}>
-          <Table.Td>
-            <Time iso={createdAt} relative />
-          </Table.Td>
-          <Table.Td data-label="Tool">
-            <div>
-              <bdi className="one-line" title={tool}>
-                {tool}
-              </bdi>
-              {budgetName !== null && (
-                <Text size="xs" c="dimmed">
-                  <bdi className="one-line" title={budgetName}>
-                    {budgetName}
-                  </bdi>
-                </Text>
-              )}
-            </div>
-          </Table.Td>
-          <Table.Td data-label="Amount" className="money">
-            {usd(amount)}
-          </Table.Td>
-          <Table.Td data-label="Answer">
-            <Badge
-              variant="dot"
-              color={decision === null || decision === 'deny' ? 'gray' : 'green'}
-              tt="none"
-              fw={500}
-            >
-              {decision === null ? 'Expired' : ANSWERS[decision]}
-              {raisedTo !== null && ` to ${usd(raisedTo)}`}
-            </Badge>
-          </Table.Td>
-        </Table.Tr>
-      ))}
+      {approvals.map(
+        ({ id, createdAt, tool, amount, decision, budgetName, raisedTo, ...ended }) => (
+          <Table.Tr key={id}>
+            <Table.Td>
+              <Time iso={createdAt} relative />
+            </Table.Td>
+            <Table.Td data-label="Tool">
+              <div>
+                <bdi className="one-line" title={tool}>
+                  {tool}
+                </bdi>
+                {budgetName !== null && (
+                  <Text size="xs" c="dimmed">
+                    <bdi className="one-line" title={budgetName}>
+                      {budgetName}
+                    </bdi>
+                  </Text>
+                )}
+              </div>
+            </Table.Td>
+            <Table.Td data-label="Amount" className="money">
+              {usd(amount)}
+            </Table.Td>
+            <Table.Td data-label="Answer">
+              <Badge
+                variant="dot"
+                color={decision === null || decision === 'deny' ? 'gray' : 'green'}
+                tt="none"
+                fw={500}
+              >
+                {decision === null ? endOf(ended) : ANSWERS[decision]}
+                {raisedTo !== null && ` to ${usd(raisedTo)}`}
+              </Badge>
+            </Table.Td>
+          </Table.Tr>
+        ),
+      )}
     </ScrollTable>
   );
 }

@@ -47,6 +47,17 @@ export type Approval = Static<typeof Approval>;
 
 const approvalRow = row(Approval);
 
+/** Whether it ended before its time, without an answer: the key that asked can no longer pay. */
+export function hasKeyEnded({
+  status,
+  decidedAt,
+  expiresAt,
+}: Pick<Approval, 'status' | 'decidedAt' | 'expiresAt'>): boolean {
+  return (
+    status === 'expired' && decidedAt !== null && Date.parse(decidedAt) < Date.parse(expiresAt)
+  );
+}
+
 /** The columns of `approvalRows`. An overdue approval counts as expired, even before that is recorded. */
 const approvalColumns = sql.fragment`
   a.id, a.account_id as "accountId", a.ledger, a.consumer_id as "consumerId", a.spend_key as "spendKey",

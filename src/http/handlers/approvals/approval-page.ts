@@ -8,7 +8,7 @@ import { ApiError } from '../../../domain/errors.ts';
 import { wireId } from '../../../domain/ids.ts';
 import { isTest } from '../../../domain/mode.ts';
 import { asMicros, formatDollars, microsOfDollars } from '../../../domain/money.ts';
-import { findApproval, type Approval } from '../../../store/approvals/approval.ts';
+import { findApproval, hasKeyEnded, type Approval } from '../../../store/approvals/approval.ts';
 import { settleApprovals } from '../../../store/approvals/settle-approvals.ts';
 import { readForm } from '../../body.ts';
 import type { Api } from '../../services.ts';
@@ -162,7 +162,8 @@ async function answersOf(api: Api, approval: Approval, token: string): Promise<s
   );
 }
 
-function ended({ status, decision, raisedToMicros, amountMicros }: Approval): HtmlPage {
+function ended(approval: Approval): HtmlPage {
+  const { status, decision, raisedToMicros, amountMicros } = approval;
   const raised = raisedToMicros === null ? '' : ` The limit is now ${usd(raisedToMicros)}.`;
   const text = {
     approved:
@@ -170,10 +171,17 @@ function ended({ status, decision, raisedToMicros, amountMicros }: Approval): Ht
         ? `One call for up to ${usd(amountMicros)} is allowed within 24 hours.`
         : `The call is allowed.${raised}`,
     denied: 'The call stays refused.',
-    expired: 'The request expired without a decision. The call stays refused.',
+    expired: hasKeyEnded(approval)
+      ? 'The key that asked has ended, or its budget was closed. The call stays refused.'
+      : 'The request expired without a decision. The call stays refused.',
     pending: '',
   }[status];
-  const title = { approved: 'Allowed', denied: 'Denied', expired: 'Expired', pending: '' }[status];
+  const title = {
+    approved: 'Allowed',
+    denied: 'Denied',
+    expired: hasKeyEnded(approval) ? 'No longer needed' : 'Expired',
+    pending: '',
+  }[status];
   return {
     title,
     isCard: true,
