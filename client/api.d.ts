@@ -212,6 +212,10 @@ export interface BalanceReply {
    * Dollars that refunds and disputes took back after they were spent. The next credits repay them.
    */
   debt: number;
+  /**
+   * Dollars on hold, which `balance` does not include: open holds and leases reserve them, or payments are disputed.
+   */
+  held: number;
   /** Your consumer id. */
   consumerId: string;
   /** Automatic top-ups from the saved card. The owner of the account sets them. */
