@@ -169,6 +169,10 @@ export interface ApprovalReply {
   scope: ('total' | 'window' | 'per_call') | null;
   /** The limit as it was then, in dollars, or null. */
   limit: number | null;
+  /** The spend key that was to pay. Null: a consumer key. Null to developers. */
+  keyId: string | null;
+  /** The name of that key, or null. */
+  keyName: string | null;
   /** The developer that was called. */
   developerId: string;
   /** Printable text of 1 to 100 characters, not all blank. */
@@ -1003,6 +1007,10 @@ export interface DecisionReply {
   scope: ('total' | 'window' | 'per_call') | null;
   /** The limit as it was then, in dollars, or null. */
   limit: number | null;
+  /** The spend key that was to pay. Null: a consumer key. Null to developers. */
+  keyId: string | null;
+  /** The name of that key, or null. */
+  keyName: string | null;
   /** The developer that was called. */
   developerId: string;
   /** Printable text of 1 to 100 characters, not all blank. */

@@ -38,7 +38,8 @@ describe('approvals in the console', () => {
     const { api } = harness.stack;
     const key = account.consumerKey;
     const budget = await makeBudget(api, key, { name: 'Research', limit: 1 });
-    const { key: spendKey } = await makeKey(api, key, budget.id);
+    const { key: spendKey } = await makeKey(api, key, budget.id, { name: 'agent 7' });
+    await makeKey(api, key, budget.id, { name: 'agent 8' });
     const reason = '<img src=x onerror=alert(1)> & more';
     const asked = await ask(api, account, spendKey, 2, { reason });
     const waiting = untilDecided(api, spendKey, asked.id);
@@ -47,6 +48,7 @@ describe('approvals in the console', () => {
     await page
       .getByText("The call costs more than what is left of the budget's total limit of $1.00.")
       .waitFor();
+    await page.getByText('budget Research, by the key agent 7.').waitFor();
     await page.getByText(reason).waitFor();
     await page.getByText('No request has ended yet.').waitFor();
     assert.equal(await page.locator('img[src="x"]').count(), 0);

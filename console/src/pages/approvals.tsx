@@ -104,7 +104,8 @@ function questionOf({ code, scope, limit }: Approval): string {
 }
 
 function Question({ approval }: { readonly approval: Approval }) {
-  const { tool, amount, developerId, reason, askedBy, budgetName, expiresAt } = approval;
+  const { tool, amount, developerId, reason, askedBy, budgetName, keyId, keyName, expiresAt } =
+    approval;
   return (
     <Card title={`Allow a call for ${usd(amount)}?`}>
       <Stack gap="sm">
@@ -114,6 +115,13 @@ function Question({ approval }: { readonly approval: Approval }) {
           {budgetName !== null && (
             <>
               , budget <bdi>{budgetName}</bdi>
+            </>
+          )}
+          {keyId === null ? (
+            ', by a consumer key'
+          ) : (
+            <>
+              , by the key <bdi>{keyName ?? keyId}</bdi>
             </>
           )}
           . Answer before <Time iso={expiresAt} />.

@@ -272,6 +272,7 @@ describe('approvals', () => {
         ApprovalReply,
       );
       assert.deepEqual([asked.askedBy, asked.budgetName], ['developer', null]);
+      assert.deepEqual([asked.keyId, asked.keyName], [null, null]);
       const stranger = await api.createAccount(1);
       const foreign = await call(api, 'GET', `/v1/approvals/${asked.id}`, {
         key: stranger.developerKey,

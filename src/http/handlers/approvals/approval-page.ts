@@ -97,7 +97,8 @@ async function pageOf(
   problem?: string,
 ): Promise<HtmlPage> {
   if (approval.status !== 'pending') return ended(approval);
-  const { amountMicros, tool, developerId, reason, askedBy, expiresAt } = approval;
+  const { amountMicros, tool, developerId, keyId, keyName, reason, askedBy, expiresAt } = approval;
+  const key = keyName ?? (keyId === null ? 'a consumer key' : wireId('key', keyId));
   const asker = askedBy === 'developer' ? 'The developer' : 'The holder of the key';
   return {
     title: 'Approve a call',
@@ -107,6 +108,7 @@ async function pageOf(
       (problem === undefined ? '' : `<p class="problem" role="alert">${escapeHtml(problem)}</p>`) +
       `<dl><dt>Tool</dt><dd><bdi>${escapeHtml(tool)}</bdi></dd>` +
       `<dt>Developer</dt><dd><code>${wireId('developer', developerId)}</code></dd>` +
+      `<dt>Key</dt><dd><bdi>${escapeHtml(key)}</bdi></dd>` +
       (reason === '' ? '' : `<dt>${asker} wrote</dt><dd><bdi>${escapeHtml(reason)}</bdi></dd>`) +
       `<dt>Answer before</dt><dd><time datetime="${expiresAt}">${minuteOf(expiresAt)}</time></dd></dl>` +
       (await answersOf(api, approval, token)) +
