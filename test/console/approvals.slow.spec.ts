@@ -8,7 +8,7 @@ import type { Page, Request } from 'playwright-core';
 import { uuidOf } from '../../src/domain/ids.ts';
 import { createTestAccounts, type TestAccount } from '../support/accounts.ts';
 import { ask, decide, showApproval, untilDecided } from '../support/approval-requests.ts';
-import { makeBudget, makeKey, showBudget, spend } from '../support/budget-requests.ts';
+import { closeBudget, makeBudget, makeKey, showBudget, spend } from '../support/budget-requests.ts';
 import { openConsole, type ConsoleHarness, type Window } from '../support/console.ts';
 import { call } from '../support/http.ts';
 import { until } from '../support/stack.ts';
@@ -146,6 +146,24 @@ describe('approvals in the console', () => {
       window.problems.filter((text) => !/status of 4\d\d/.test(text)),
       [],
     );
+  });
+
+  it('says so when a link is about a closed budget, or a developer that the budget leaves out', async () => {
+    const { api } = harness.stack;
+    const { consumerKey: key, developerId } = account;
+    await window.enter(account);
+    const others = [(await harness.newAccount(0)).developerId];
+    const strict = await makeBudget(api, key, { name: 'Strict', developers: others });
+    await window.go(`/approvals?budget=${strict.id}&developer=${developerId}`);
+    const text = `${developerId} is not among the developers that the budget Strict allows.`;
+    await page.getByText(text).waitFor();
+    const ended = await makeBudget(api, key, { name: 'Ended', limit: 1 });
+    await closeBudget(api, key, ended.id);
+    for (const link of ['scope=total', `developer=${developerId}`]) {
+      await window.go(`/approvals?budget=${ended.id}&${link}`);
+      await page.getByText('The budget Ended is closed, so its keys cannot be charged.').waitFor();
+      assert.equal(await page.getByText('may charge the budget').count(), 0);
+    }
   });
 
   it('says so when a link belongs to another account, such as one of test mode', async () => {
