@@ -30,8 +30,8 @@ export class AccountKeyGuard {
   /** Look-ups in progress, which the charges that arrive meanwhile share. */
   readonly #loading = new Map<string, Promise<FoundDeveloperBudget>>();
   /**
-   * By the key as it is in memory, and the developer's number. Whoever closes a developer's budget changes the keys of
-   * the account, which are then read again and are others here.
+   * Kept with the key in memory, by the developer's number. Closing a developer's budget changes the keys of the
+   * account: they are read again, and nothing is known about the new objects.
    */
   readonly #closed = new WeakMap<
     KeyOwner,

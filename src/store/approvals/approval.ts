@@ -18,7 +18,7 @@ const Approval = Type.Object({
   ledger: Type.Integer(),
   consumerId: Type.String(),
   spendKey: Type.Integer(),
-  /** Of the spend key that was to pay, if somebody holds it. */
+  /** Null: a key of the account was to pay. */
   keyId: nullable(Type.String()),
   keyName: nullable(Type.String()),
   developerId: Type.String(),

@@ -175,8 +175,8 @@ export async function changeBudget(
 }
 
 /**
- * Permanently, with all nodes below it and all their keys. The budget of a single developer ends what that developer may
- * charge to keys of the account. Closing it again changes nothing.
+ * Permanently, with all nodes below it and all their keys. Keys of the account no longer pay the developer, if it is
+ * the budget of one. Closing it again changes nothing.
  */
 export async function closeBudget(
   database: Database,

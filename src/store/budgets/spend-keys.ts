@@ -212,6 +212,10 @@ export async function rollSpendKey(
   });
 }
 
+function numberOf(id: string) {
+  return sql.fragment`(select number from farebox.spend_keys where id = ${id})`;
+}
+
 /** From a key that has ended to its successor: those that are pending or allow one call. The caller has locked the consumer. */
 async function passApprovalsOn(
   tx: Transaction,
@@ -219,8 +223,6 @@ async function passApprovalsOn(
   from: string,
   to: string,
 ): Promise<void> {
-  const numberOf = (id: string) =>
-    sql.fragment`(select number from farebox.spend_keys where id = ${id})`;
   await tx.query(sql.typeAlias('nothing')`
     update farebox.approvals set spend_key = ${numberOf(to)}
     where ledger = ${ledger} and consumer_id = ${consumerId} and spend_key = ${numberOf(from)}

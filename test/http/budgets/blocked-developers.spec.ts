@@ -54,7 +54,7 @@ describe('a developer whose budget was closed', () => {
     await closeBudget(api, key, budgetId);
     await until(async () => (await pay(0.01)).status === 403);
     await set(null);
-    // The stranger pays more than the ceiling allowed as soon as a server knows that there is none.
+    // A server that lets the stranger pay more than the limit has learned of its removal.
     for (const server of [api, other]) {
       await until(async () => (await pay(10, stranger, server)).status === 201);
       for (const refused of [await pay(1, account, server), await askHold(server, account)]) {
