@@ -100,7 +100,7 @@ function retryMsWithoutServer({ createdAt }: Approval): number {
 const WHY = {
   closed: 'The approval has ended. Nothing was changed.',
   not_a_raise: 'The limit is already that high. Nothing was changed.',
-  budget_closed: 'The budget is closed or expired. Nothing was changed.',
+  budget_closed: 'The budget has expired. Nothing was changed.',
   too_many_developers: 'The budget has too many approved developers. Nothing was changed.',
   unknown_approval: 'There is no such approval.',
 } as const;

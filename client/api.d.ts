@@ -157,7 +157,9 @@ export interface ApprovalBody {
 export interface ApprovalReply {
   /** The id of the approval. */
   id: string;
-  /** Whether the owner has decided. Charge again once `approved`. */
+  /**
+   * Whether the owner has decided. Charge again once `approved`. `expired`: nobody decided in time, or before the spend key or its budget ended.
+   */
   status: 'pending' | 'approved' | 'denied' | 'expired';
   /** The error code of the refusal. */
   code: 'approval_required' | 'spend_limit_reached' | 'insufficient_balance';
@@ -171,6 +173,10 @@ export interface ApprovalReply {
   scope: ('total' | 'window' | 'per_call') | null;
   /** The limit as it was then, in dollars, or null. */
   limit: number | null;
+  /** The spend key that was to pay. Null: a consumer key. Null to developers. */
+  keyId: string | null;
+  /** The name of that key, or null. */
+  keyName: string | null;
   /** The developer that was called. */
   developerId: string;
   /** Printable text of 1 to 100 characters, not all blank. */
@@ -214,6 +220,10 @@ export interface BalanceReply {
    * Dollars that refunds and disputes took back after they were spent. The next credits repay them.
    */
   debt: number;
+  /**
+   * Dollars on hold, which `balance` does not include: open holds and leases reserve them, or payments are disputed.
+   */
+  held: number;
   /** Your consumer id. */
   consumerId: string;
   /** Automatic top-ups from the saved card. The owner of the account sets them. */
@@ -1029,7 +1039,9 @@ export interface DecisionBody {
 export interface DecisionReply {
   /** The id of the approval. */
   id: string;
-  /** Whether the owner has decided. Charge again once `approved`. */
+  /**
+   * Whether the owner has decided. Charge again once `approved`. `expired`: nobody decided in time, or before the spend key or its budget ended.
+   */
   status: 'pending' | 'approved' | 'denied' | 'expired';
   /** The error code of the refusal. */
   code: 'approval_required' | 'spend_limit_reached' | 'insufficient_balance';
@@ -1043,6 +1055,10 @@ export interface DecisionReply {
   scope: ('total' | 'window' | 'per_call') | null;
   /** The limit as it was then, in dollars, or null. */
   limit: number | null;
+  /** The spend key that was to pay. Null: a consumer key. Null to developers. */
+  keyId: string | null;
+  /** The name of that key, or null. */
+  keyName: string | null;
   /** The developer that was called. */
   developerId: string;
   /** Printable text of 1 to 100 characters, not all blank. */

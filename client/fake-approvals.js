@@ -25,13 +25,21 @@ export class FakeApprovals {
     return { approval, status: 201 };
   }
 
-  /** The caller says whether anything refuses the call still. */
-  settle(approval, isRefused) {
+  /** The caller says whether anything refuses the call still, and whether the key that asked can never pay again. */
+  settle(approval, isRefused, hasKeyEnded) {
     if (approval.status !== 'pending') return;
     const isOver = Date.parse(approval.expiresAt) <= Date.now();
-    if (isOver) end(approval, 'expired', null);
+    if (isOver || hasKeyEnded) end(approval, 'expired', null);
     else if (!isRefused) {
       end(approval, 'approved', approval.node ? 'resolved' : 'top_up');
+    }
+  }
+
+  /** From a key that has ended to its successor: those that are pending or allow one call. */
+  passOn(from, to) {
+    for (const each of this.all.values()) {
+      const isOpen = each.status === 'pending' || (each.decision === 'once' && !each.isUsed);
+      if (isOpen && each.payer.key === from) each.payer = { ...each.payer, key: to };
     }
   }
 
@@ -107,9 +115,10 @@ export function isDecided({ status, decision, raisedTo }, answer) {
   return refuse('approval_closed', `The approval is ${status}.`, undefined, { status });
 }
 
-/** `readsName`: whether the reader may read what the budget is called. */
-export function wireApproval(approval, readsName) {
+/** `readsName`: whether the reader may read what the budget is called; `readsKey`: which key was to pay. */
+export function wireApproval(approval, readsName, readsKey) {
   const { id, status, code, node, scope, limit, raisedTo, developerId, tool, micros } = approval;
+  const key = readsKey ? approval.payer.key : undefined;
   return {
     id,
     status,
@@ -118,6 +127,8 @@ export function wireApproval(approval, readsName) {
     budgetName: node && readsName ? node.name : null,
     scope,
     limit: limit === null ? null : limit / 1_000_000,
+    keyId: key?.id ?? null,
+    keyName: key?.name ?? null,
     developerId,
     tool,
     amount: micros / 1_000_000,

@@ -153,8 +153,10 @@ function postRoll(ledger, { id, body: { overlapSeconds = 0 }, payer, idempotency
   const roll = () => {
     const old = keyBelow(ledger, payer, id);
     const made = ledger.budgets.createKey(old.node, old);
-    if (overlapSeconds === 0) old.revokedAt = now();
-    else old.expiresAt = new Date(Date.now() + overlapSeconds * 1_000).toISOString();
+    if (overlapSeconds === 0) {
+      old.revokedAt = now();
+      ledger.approvals.passOn(old, made.key);
+    } else old.expiresAt = new Date(Date.now() + overlapSeconds * 1_000).toISOString();
     return made;
   };
   const scope = ['roll', payer.consumer.id, payer.key?.node.id, id];
@@ -228,7 +230,8 @@ function postApproval(ledger, { body, payer: caller }) {
   const askedBy = caller ? 'payer' : 'developer';
   const call = { tool, micros, reason, expiresIn, developerId, askedBy };
   const { approval, status } = ledger.approvals.ask(payer, call, refusal);
-  return done(wireApproval(approval, readsName(caller, approval)), { status });
+  const reply = wireApproval(approval, readsName(caller, approval), caller !== undefined);
+  return done(reply, { status });
 }
 
 /** Waits as the service does, and sees a top-up or a changed budget too. */
@@ -243,14 +246,15 @@ async function getApproval(ledger, { id, query, payer, signal }) {
       setTimeout(resolve, POLL_MS);
     });
   }
-  return done(wireApproval(approval, readsName(payer, approval)));
+  return done(wireApproval(approval, readsName(payer, approval), payer !== undefined));
 }
 
 function settle(ledger, approval) {
   const { payer, micros, node } = approval;
   ledger.expireHolds();
   const isRefused = node ? refusesStill(approval) : payer.consumer.micros < micros;
-  ledger.approvals.settle(approval, isRefused);
+  const hasKeyEnded = payer.key !== undefined && ledger.budgets.hasKeyEnded(payer.key);
+  ledger.approvals.settle(approval, isRefused, hasKeyEnded);
 }
 
 function getApprovals(ledger, { query, payer }) {
@@ -264,7 +268,7 @@ function getApprovals(ledger, { query, payer }) {
       (budgetId === null || each.node?.id === budgetId),
   );
   return listOf('approvals', approvals, query, (each) =>
-    wireApproval(each, readsName(payer, each)),
+    wireApproval(each, readsName(payer, each), true),
   );
 }
 
@@ -278,7 +282,7 @@ function postDecision(ledger, { id, body, payer }) {
     const change = (node, changes) => ledger.budgets.change(node, changes);
     ledger.approvals.decide(approval, body, change);
   }
-  return done(wireApproval(approval, true));
+  return done(wireApproval(approval, true, true));
 }
 
 function checkAnswer({ code }, { decision, limit, amount }) {

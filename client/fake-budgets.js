@@ -85,6 +85,11 @@ export class FakeBudgets {
     return key && !hasEnded(key) && statusOf(key.node) === 'active' ? key : undefined;
   }
 
+  /** Whether it can never pay again. */
+  hasKeyEnded(key) {
+    return hasEnded(key) || statusOf(key.node) === 'closed';
+  }
+
   /**
    * The first refusal of a call, from the root down; undefined when no budget refuses. `isAskable`: an owner can allow
    * the call. `once(refusal)` says whether an approval lets it pass a limit.

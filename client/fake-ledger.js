@@ -195,6 +195,11 @@ export class FakeLedger {
     for (const hold of this.holds.values()) this.stateOf(hold);
   }
 
+  heldOf(consumer) {
+    const holds = [...this.holds.values()].filter((hold) => hold.consumer === consumer);
+    return holds.reduce((sum, { remaining }) => sum + remaining, 0);
+  }
+
   /** Releases the holds of keys that have ended. */
   releaseHoldsOf(isOf) {
     for (const hold of this.holds.values()) {

@@ -275,7 +275,9 @@ function getEarnings(ledger, { query }) {
 function getBalance(ledger, { consumer }) {
   ledger.expireHolds();
   const autoTopUp = { status: 'off', reason: null };
-  return done({ balance: dollars(consumer.micros), debt: 0, consumerId: consumer.id, autoTopUp });
+  const { id: consumerId, micros } = consumer;
+  const held = dollars(ledger.heldOf(consumer));
+  return done({ balance: dollars(micros), debt: 0, held, consumerId, autoTopUp });
 }
 
 function postTopUp(ledger, { body, consumer, idempotencyKey }) {

@@ -30,6 +30,9 @@ create table farebox.accounts (
   developer_day_micros bigint,
   -- The saved card that its owner chose. Null, or a card that is no longer saved: the newest one is charged.
   processor_card_id text,
+  -- Whether the budget of a single developer (spend_keys.developer) was ever closed. Keys of the account never pay
+  -- that developer again.
+  blocks_developers boolean not null default false,
   constraint accounts_pkey primary key (id),
   constraint accounts_consumer_unique unique (consumer_id),
   constraint accounts_developer_number_unique unique (developer_number),

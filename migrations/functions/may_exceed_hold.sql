@@ -3,7 +3,8 @@
 -- A hold does not say which consumer key placed it. So once any consumer key has ended since then, the hold takes no
 -- more than it reserves. For some seconds, a process may not know yet that a key has ended: the holds of the minute after
 -- it count too. With a limit for each developer and day, the hold has the number of a key that nobody holds, so the same
--- applies to it. A hold that no budget counted takes no more either.
+-- applies to it. A hold that no budget counted takes no more either, and nor does that of a developer whose budget was
+-- closed since.
 create or replace function farebox.may_exceed_hold(
   p_ledger smallint, p_consumer uuid, p_spend_key int, p_developer int, p_tool text, p_placed_at timestamptz
 ) returns boolean
@@ -11,6 +12,12 @@ language plpgsql stable
 as $$ begin
   return (select case
     when p_spend_key = 0 then a.keys_charge = 'open' and a.developer_day_micros is null and not e.has_ended
+      and not (a.blocks_developers and exists (
+        select from farebox.spend_keys k
+        join farebox.budget_details d
+          on d.ledger = k.ledger and d.consumer_id = k.consumer_id and d.number = k.budget
+        where k.ledger = p_ledger and k.consumer_id = p_consumer and k.developer = p_developer
+          and d.closed_at is not null))
     else exists (
       select from farebox.spend_keys k
       where k.ledger = p_ledger and k.consumer_id = p_consumer and k.number = p_spend_key

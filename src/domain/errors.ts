@@ -99,7 +99,7 @@ export const ERRORS = {
     409,
     'A request with this key is still running. Repeat it to get the outcome.',
   ],
-  approval_closed: [409, 'The approval was already decided, or has expired; see `status`.'],
+  approval_closed: [409, 'The approval was already decided, or has ended; see `status`.'],
   approval_not_needed: [409, 'Nothing refuses this call, so it needs no approval. Charge again.'],
   top_up_not_refundable: [409, 'Only a credited top-up without a dispute can be refunded.'],
   hold_closed: [409, 'The hold was captured or released, or it has expired; see `status`.'],

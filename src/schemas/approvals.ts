@@ -58,7 +58,11 @@ export type ApprovalBody = Static<typeof ApprovalBody>;
 
 export const ApprovalReply = Closed({
   id: Id('approval', 'The id of the approval.'),
-  status: Word(APPROVAL_STATUSES, 'Whether the owner has decided. Charge again once `approved`.'),
+  status: Word(
+    APPROVAL_STATUSES,
+    'Whether the owner has decided. Charge again once `approved`. `expired`: nobody decided in time, or before the spend ' +
+      'key or its budget ended.',
+  ),
   code: Word(ASKABLE_CODES, 'The error code of the refusal.'),
   budgetId: OrNull(
     Id('budget', 'A budget.'),
@@ -76,6 +80,11 @@ export const ApprovalReply = Closed({
     'total',
   ),
   limit: OrNull(Dollars('Dollars.'), 'The limit as it was then, in dollars, or null.', 5),
+  keyId: OrNull(
+    Id('key', 'A spend key.'),
+    'The spend key that was to pay. Null: a consumer key. Null to developers.',
+  ),
+  keyName: OrNull(Type.String(), 'The name of that key, or null.', 'Session 17'),
   developerId: Id('developer', 'The developer that was called.'),
   tool: ToolName,
   amount: Dollars('Dollars of the call.', 0.5),

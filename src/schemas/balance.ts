@@ -20,6 +20,10 @@ export const BalanceReply = Closed({
     'Dollars that refunds and disputes took back after they were spent. The next credits repay them.',
     0,
   ),
+  held: Dollars(
+    'Dollars on hold, which `balance` does not include: open holds and leases reserve them, or payments are disputed.',
+    0,
+  ),
   consumerId: Id('consumer', 'Your consumer id.'),
   autoTopUp: Closed(
     {

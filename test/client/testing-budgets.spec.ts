@@ -177,6 +177,7 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       await farebox.holds.capture({ holdId: hold.id, amount: 0.5 });
       assert.equal(await used(id), 2);
       const second = await farebox.holds.place({ apiKey: key, tool: 'search', amount: 1 });
+      assert.equal((await consumer.balance()).held, 1);
       const asked = { holdId: second.id, over: 'overflow' } as const;
       const tooMuch = await raised(farebox.holds.capture({ ...asked, amount: 3.5 }));
       assert.equal(tooMuch.code, 'spend_limit_reached');
@@ -282,6 +283,7 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
         code: 'spend_limit_reached',
         budgetId: id,
         budgetName: 'agent',
+        keyName: null,
         scope: 'total',
         limit: 1,
         tool: 'search',
@@ -302,6 +304,25 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
         consumer.approvals.decide(question?.id ?? '', { decision: 'deny' }),
       );
       assert.deepEqual([late.code, late.status], ['approval_closed', 409]);
+    });
+
+    it('names the key that asks to the owner alone, and ends its requests with it', async () => {
+      const { id } = await make({ limit: 1 });
+      const made = await consumer.budgets.createKey(id, { name: 'agent 7' });
+      const call = { apiKey: made.key, tool: 'search', amount: 2 };
+      const asked = await farebox.approvals.ask(call);
+      assert.deepEqual([asked.keyId, asked.keyName], [null, null]);
+      const shown = await consumer.approvals.get(asked.id);
+      assert.deepEqual([shown.keyId, shown.keyName], [made.id, 'agent 7']);
+      const next = await consumer.budgets.rollKey(made.id);
+      assert.equal((await consumer.approvals.get(asked.id)).keyId, next.id);
+      await consumer.budgets.revokeKey(next.id);
+      const { status, decision } = await consumer.approvals.get(asked.id);
+      assert.deepEqual([status, decision], ['expired', null]);
+      const raise = { decision: 'raise', limit: 9 } as const;
+      const late = await raised(consumer.approvals.decide(asked.id, raise));
+      assert.deepEqual([late.code, late.status], ['approval_closed', 409]);
+      assert.equal((await consumer.budgets.get(id)).limit, 1);
     });
 
     it('raises a limit, approves a developer, denies, and knows when nothing refuses', async () => {

@@ -10,6 +10,7 @@ import { createTestAccounts, type TestAccount } from '../support/accounts.ts';
 import { ask, decide, showApproval, untilDecided } from '../support/approval-requests.ts';
 import {
   changeBudget,
+  closeBudget,
   makeBudget,
   makeKey,
   showBudget,
@@ -44,7 +45,8 @@ describe('approvals in the console', () => {
     const { api } = harness.stack;
     const key = account.consumerKey;
     const budget = await makeBudget(api, key, { name: 'Research', limit: 1 });
-    const { key: spendKey } = await makeKey(api, key, budget.id);
+    const { key: spendKey } = await makeKey(api, key, budget.id, { name: 'agent 7' });
+    await makeKey(api, key, budget.id, { name: 'agent 8' });
     const reason = '<img src=x onerror=alert(1)> & more';
     const asked = await ask(api, account, spendKey, 2, { reason });
     const waiting = untilDecided(api, spendKey, asked.id);
@@ -53,6 +55,7 @@ describe('approvals in the console', () => {
     await page
       .getByText("The call costs more than what is left of the budget's total limit of $1.00.")
       .waitFor();
+    await page.getByText('budget Research, by the key agent 7.').waitFor();
     await page.getByText(reason).waitFor();
     await page.getByText('No request has ended yet.').waitFor();
     assert.equal(await page.locator('img[src="x"]').count(), 0);
@@ -150,6 +153,24 @@ describe('approvals in the console', () => {
       window.problems.filter((text) => !/status of 4\d\d/.test(text)),
       [],
     );
+  });
+
+  it('says so when a link is about a closed budget, or a developer that the budget leaves out', async () => {
+    const { api } = harness.stack;
+    const { consumerKey: key, developerId } = account;
+    await window.enter(account);
+    const others = [(await harness.newAccount(0)).developerId];
+    const strict = await makeBudget(api, key, { name: 'Strict', developers: others });
+    await window.go(`/approvals?budget=${strict.id}&developer=${developerId}`);
+    const text = `${developerId} is not among the developers that the budget Strict allows.`;
+    await page.getByText(text).waitFor();
+    const ended = await makeBudget(api, key, { name: 'Ended', limit: 1 });
+    await closeBudget(api, key, ended.id);
+    for (const link of ['scope=total', `developer=${developerId}`]) {
+      await window.go(`/approvals?budget=${ended.id}&${link}`);
+      await page.getByText('The budget Ended is closed, so its keys cannot be charged.').waitFor();
+      assert.equal(await page.getByText('may charge the budget').count(), 0);
+    }
   });
 
   it('says so when a link belongs to another account, such as one of test mode', async () => {

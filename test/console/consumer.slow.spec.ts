@@ -63,6 +63,18 @@ describe('the console for consumers', function () {
     return closeUnblemished(window, harness.stack, this.currentTest);
   });
 
+  it('says how much is on hold, beside the balance and under the statement of the month', async () => {
+    await open();
+    const account = await harness.newAccount(20);
+    await place(harness.stack.api, account, { amount: 4 });
+    await window.enter(account, '/balance');
+    await page
+      .getByText('Another $4.00 is on hold for running calls or disputed payments.')
+      .waitFor();
+    await page.getByRole('link', { name: 'Statements' }).click();
+    await page.getByText('The closing balance includes $4.00 on hold').waitFor();
+  });
+
   it('shows every spend key of a budget, and everything that it was spent on, also what is spent meanwhile', async () => {
     await open();
     await page.clock.install();

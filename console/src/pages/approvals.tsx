@@ -104,7 +104,8 @@ function questionOf({ code, scope, limit }: Approval): string {
 }
 
 function Question({ approval }: { readonly approval: Approval }) {
-  const { tool, amount, developerId, reason, askedBy, budgetName, expiresAt } = approval;
+  const { tool, amount, developerId, reason, askedBy, budgetName, keyId, keyName, expiresAt } =
+    approval;
   return (
     <Card title={`Allow a call for ${usd(amount)}?`}>
       <Stack gap="sm">
@@ -114,6 +115,13 @@ function Question({ approval }: { readonly approval: Approval }) {
           {budgetName !== null && (
             <>
               , budget <bdi>{budgetName}</bdi>
+            </>
+          )}
+          {keyId === null ? (
+            ', by a consumer key'
+          ) : (
+            <>
+              , by the key <bdi>{keyName ?? keyId}</bdi>
             </>
           )}
           . Answer before <Time iso={expiresAt} />.
@@ -304,6 +312,11 @@ const ANSWERS: Readonly<Record<NonNullable<Approval['decision']>, string>> = {
   deny: 'Denied',
 };
 
+/** One that ended before its time was asked by a key that was revoked, or whose budget was closed. */
+function endOf({ decidedAt, expiresAt }: Pick<Approval, 'decidedAt' | 'expiresAt'>): string {
+  return decidedAt !== null && decidedAt < expiresAt ? 'Key ended' : 'Expired';
+}
+
 function PastTable({ approvals }: { readonly approvals: readonly Approval[] }) {
   return (
     <ScrollTable
@@ -319,41 +332,43 @@ function PastTable({ approvals }: { readonly approvals: readonly Approval[] }) {
         </>
       }
     >
-      {approvals.map(({ id, createdAt, tool, amount, decision, budgetName, raisedTo }) => (
-        <Table.Tr key={id}>
-          <Table.Td>
-            <Time iso={createdAt} relative />
-          </Table.Td>
-          <Table.Td data-label="Tool">
-            <div>
-              <bdi className="one-line" title={tool}>
-                {tool}
-              </bdi>
-              {budgetName !== null && (
-                <Text size="xs" c="dimmed">
-                  <bdi className="one-line" title={budgetName}>
-                    {budgetName}
-                  </bdi>
-                </Text>
-              )}
-            </div>
-          </Table.Td>
-          <Table.Td data-label="Amount" className="money">
-            {usd(amount)}
-          </Table.Td>
-          <Table.Td data-label="Answer">
-            <Badge
-              variant="dot"
-              color={decision === null || decision === 'deny' ? 'gray' : 'green'}
-              tt="none"
-              fw={500}
-            >
-              {decision === null ? 'Expired' : ANSWERS[decision]}
-              {raisedTo !== null && ` to ${usd(raisedTo)}`}
-            </Badge>
-          </Table.Td>
-        </Table.Tr>
-      ))}
+      {approvals.map(
+        ({ id, createdAt, tool, amount, decision, budgetName, raisedTo, ...ended }) => (
+          <Table.Tr key={id}>
+            <Table.Td>
+              <Time iso={createdAt} relative />
+            </Table.Td>
+            <Table.Td data-label="Tool">
+              <div>
+                <bdi className="one-line" title={tool}>
+                  {tool}
+                </bdi>
+                {budgetName !== null && (
+                  <Text size="xs" c="dimmed">
+                    <bdi className="one-line" title={budgetName}>
+                      {budgetName}
+                    </bdi>
+                  </Text>
+                )}
+              </div>
+            </Table.Td>
+            <Table.Td data-label="Amount" className="money">
+              {usd(amount)}
+            </Table.Td>
+            <Table.Td data-label="Answer">
+              <Badge
+                variant="dot"
+                color={decision === null || decision === 'deny' ? 'gray' : 'green'}
+                tt="none"
+                fw={500}
+              >
+                {decision === null ? endOf(ended) : ANSWERS[decision]}
+                {raisedTo !== null && ` to ${usd(raisedTo)}`}
+              </Badge>
+            </Table.Td>
+          </Table.Tr>
+        ),
+      )}
     </ScrollTable>
   );
 }

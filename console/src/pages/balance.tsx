@@ -42,7 +42,7 @@ export function BalancePage() {
       <SimpleGrid cols={{ base: 1, md: 2 }} spacing="lg">
         <Card title="Available">
           <Loaded query={balance}>
-            {({ balance: dollars, debt }) => (
+            {({ balance: dollars, debt, held }) => (
               <>
                 <Text fz="clamp(1.5rem, 7vw, 2.5rem)" fw={650} lh={1.15} aria-live="polite">
                   <Money dollars={dollars} />
@@ -51,6 +51,12 @@ export function BalancePage() {
                   <Text size="sm" c="dimmed" mt="xs">
                     You owe <Money dollars={debt} /> for refunded or disputed payments. Your next
                     top-up pays this first.
+                  </Text>
+                )}
+                {held > 0 && (
+                  <Text size="sm" c="dimmed" mt="xs">
+                    Another <Money dollars={held} /> is on hold for running calls or disputed
+                    payments.
                   </Text>
                 )}
                 <RunsOut dollars={dollars} />

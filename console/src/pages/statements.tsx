@@ -1,5 +1,5 @@
 /** Monthly statements for consumers and developers. The lines add up from the opening to the closing amount. */
-import { Button, Group, SegmentedControl, Select, Table, Text } from '@mantine/core';
+import { Button, Group, SegmentedControl, Select, Stack, Table, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
@@ -65,21 +65,33 @@ export function StatementsPage() {
         aside={statement.data?.complete === false && <Text c="dimmed">Not final yet</Text>}
       >
         <Loaded query={statement}>{(data) => <Lines lines={linesOf(data)} />}</Loaded>
-        {as === 'consumer' && month === months[0] && <Debt />}
+        {as === 'consumer' && month === months[0] && <DebtAndHeld />}
       </Card>
     </Page>
   );
 }
 
-/** No statement has what is owed now: a debt becomes a movement when it is repaid. */
-function Debt() {
-  const debt = useQuery(balanceRead).data?.debt ?? 0;
-  if (debt === 0) return null;
+/**
+ * No statement has what is owed now: a debt becomes a movement when it is repaid. And none says how much of its closing
+ * balance cannot be spent now.
+ */
+function DebtAndHeld() {
+  const { debt = 0, held = 0 } = useQuery(balanceRead).data ?? {};
   return (
-    <Text size="sm" c="dimmed" px={{ base: 'md', xs: 'lg' }} pb="md">
-      You owe <Money dollars={debt} /> for refunded or disputed payments. Your next top-up pays this
-      first.
-    </Text>
+    <Stack gap="xs" px={{ base: 'md', xs: 'lg' }} pb={debt > 0 || held > 0 ? 'md' : 0}>
+      {debt > 0 && (
+        <Text size="sm" c="dimmed">
+          You owe <Money dollars={debt} /> for refunded or disputed payments. Your next top-up pays
+          this first.
+        </Text>
+      )}
+      {held > 0 && (
+        <Text size="sm" c="dimmed">
+          The closing balance includes <Money dollars={held} /> on hold for running calls or
+          disputed payments.
+        </Text>
+      )}
+    </Stack>
   );
 }
 

@@ -215,7 +215,10 @@ function CloseForm({ budget, onDone }: { readonly budget: Budget; readonly onDon
         <b>
           <bdi>{budget.name}</bdi>
         </b>{' '}
-        and of all budgets below it stop working within a second. This cannot be undone.
+        and of all budgets below it stop working within a second.{' '}
+        {budget.developers?.length === 1 &&
+          'If this budget limits one developer’s charges to your consumer keys, the developer cannot charge them again, even without a daily limit. '}
+        This cannot be undone.
       </Text>
       <ReleaseHolds value={releaseHolds} onChange={setReleaseHolds} />
       {close.error && <Failed error={close.error} />}

@@ -19,7 +19,7 @@ export function Elsewhere() {
   );
 }
 
-/** A budget that a link names. */
+/** A budget that a link names, unless nobody can charge it any more. */
 function Linked({
   budget,
   children,
@@ -29,7 +29,21 @@ function Linked({
 }) {
   const { error } = budget;
   if (error instanceof ApiFailure && error.status === 404) return <Elsewhere />;
-  return <Loaded query={budget}>{children}</Loaded>;
+  return (
+    <Loaded query={budget}>
+      {(found) =>
+        found.status === 'active' ? (
+          children(found)
+        ) : (
+          <Text className="breaks">
+            The budget <bdi>{found.name}</bdi>{' '}
+            {found.status === 'closed' ? 'is closed' : 'has expired'}, so its keys cannot be
+            charged.
+          </Text>
+        )
+      }
+    </Loaded>
+  );
 }
 
 function useBudget(id: string) {
@@ -159,8 +173,12 @@ export function AllowDeveloper({
   return (
     <Card title="Allow a developer">
       <Linked budget={budget}>
-        {({ name, approveDevelopers, approvedDevelopers }) =>
-          !approveDevelopers || approvedDevelopers.includes(developerId) ? (
+        {({ name, developers, approveDevelopers, approvedDevelopers }) =>
+          developers?.includes(developerId) === false ? (
+            <Text className="breaks">
+              {developerId} is not among the developers that the budget <bdi>{name}</bdi> allows.
+            </Text>
+          ) : !approveDevelopers || approvedDevelopers.includes(developerId) ? (
             <Text className="breaks">
               {developerId} may charge the budget <bdi>{name}</bdi>.
             </Text>

@@ -25,8 +25,11 @@ const KeyOwner = Type.Object({
     Type.Object({ number: Type.Integer(), path: Type.Array(Type.Integer()) }),
     Type.Null(),
   ]),
-  /** For a consumer key of the account: whether it cannot be charged, or only within a budget for each developer. */
-  guard: Type.Union([Type.Literal('closed'), Type.Literal('by_developer'), Type.Null()]),
+  /**
+   * For a consumer key of the account: whether it cannot be charged, only within a budget for each developer, or by
+   * every developer but those whose budgets were closed.
+   */
+  guard: nullable(Type.Enum(['closed', 'by_developer', 'except_blocked'])),
 });
 
 /** An active key and its owner. */
@@ -57,7 +60,8 @@ const keyOwner = sql.fragment`
   a.consumer_id as "consumerId", a.developer_id as "developerId",
   a.developer_number as "developerNumber", k.expires_at as "expiresAt", k.spend,
   case when k.kind = 'consumer' then case when a.keys_charge = 'closed' then 'closed'
-    when a.developer_day_micros is not null then 'by_developer' end end as guard
+    when a.developer_day_micros is not null then 'by_developer'
+    when a.blocks_developers then 'except_blocked' end end as guard
 `;
 /** A condition on a key: it is neither revoked nor expired. */
 export const IS_ACTIVE = sql.fragment`revoked_at is null and (expires_at is null or expires_at > now())`;

@@ -18,6 +18,9 @@ const Approval = Type.Object({
   ledger: Type.Integer(),
   consumerId: Type.String(),
   spendKey: Type.Integer(),
+  /** Null: a key of the account was to pay. */
+  keyId: nullable(Type.String()),
+  keyName: nullable(Type.String()),
   developerId: Type.String(),
   tool: Type.String(),
   amountMicros: micros,
@@ -47,9 +50,21 @@ export type Approval = Static<typeof Approval>;
 
 const approvalRow = row(Approval);
 
+/** Whether it ended before its time, without an answer: the key that asked can no longer pay. */
+export function hasKeyEnded({
+  status,
+  decidedAt,
+  expiresAt,
+}: Pick<Approval, 'status' | 'decidedAt' | 'expiresAt'>): boolean {
+  return (
+    status === 'expired' && decidedAt !== null && Date.parse(decidedAt) < Date.parse(expiresAt)
+  );
+}
+
 /** The columns of `approvalRows`. An overdue approval counts as expired, even before that is recorded. */
 const approvalColumns = sql.fragment`
   a.id, a.account_id as "accountId", a.ledger, a.consumer_id as "consumerId", a.spend_key as "spendKey",
+  k.id as "keyId", k.name as "keyName",
   a.developer_id as "developerId", a.tool, a.amount_micros as "amountMicros", a.code, a.budget,
   d.id as "budgetId", d.path as "budgetPath", d.name as "budgetName",
   a.scope, a.limit_micros as "limitMicros", a.asked_by as "askedBy", a.reason,
@@ -59,12 +74,16 @@ const approvalColumns = sql.fragment`
   ceil(extract(epoch from a.expires_at - now()) * 1000)::int8 as "expiresInMs", a.decided_at as "decidedAt",
   a.mailed_at is not null as "isMailed"
 `;
-/** Rows `a`, each with the budget `d` that refused, if one did. */
+/** Rows `a`, each with the budget `d` that refused, if one did, and the spend key `k` that was to pay, if one was. */
 const approvalRows = sql.fragment`
   farebox.approvals a left join lateral (
     select id, path, name from farebox.budget_details
     where ledger = a.ledger and consumer_id = a.consumer_id and number = a.budget
   ) d on true
+  left join lateral (
+    select id, name from farebox.spend_keys
+    where ledger = a.ledger and consumer_id = a.consumer_id and number = a.spend_key and developer is null
+  ) k on true
 `;
 
 /**

@@ -12,6 +12,7 @@ import { applyToBudget, type BudgetSettings } from '../budgets/change-budgets.ts
 import { type Database, idRow, sql, type Transaction } from '../database.ts';
 import { postNotice } from '../outbox.ts';
 import { findApproval, isBelow, type Approval, type ApprovalView } from './approval.ts';
+import { settleApprovals } from './settle-approvals.ts';
 
 /** A top-up is not among them: it is requested, and the approval ends when the balance covers the call. */
 export type Answer =
@@ -20,7 +21,7 @@ export type Answer =
 
 export type Decided =
   | { readonly kind: 'decided'; readonly approval: Approval }
-  /** Answered before, or expired. */
+  /** Answered before, or it has ended without an answer. */
   | { readonly kind: 'closed'; readonly approval: Approval }
   /** The limit is already that high. */
   | { readonly kind: 'not_a_raise'; readonly limitMicros: Micros }
@@ -44,6 +45,7 @@ export async function decideApproval(
     await tx.query(sql.typeAlias('nothing')`
       select from farebox.approvals where id = ${id} for update
     `);
+    await settleApprovals(tx, { ids: [id] });
     const approval = (await findApproval(tx, id)) ?? found;
     if (approval.status !== 'pending') {
       // The same answer again, after a lost reply.

@@ -1,6 +1,7 @@
 /**
- * Ends approvals that need no answer any more: they have expired, or nothing refuses the call now because the balance
- * was topped up, a window turned or a budget was changed. Any number of processes may do this at once.
+ * Ends approvals that need no answer any more: they have expired, the key that asked cannot pay any more, or nothing
+ * refuses the call now because the balance was topped up, a window turned or a budget was changed. Any number of
+ * processes may do this at once.
  */
 import { balanceOf } from '../balance/consumers.ts';
 import { windowUsedNow } from '../budgets/budget.ts';
@@ -15,6 +16,20 @@ const isWithoutDayLimit = sql.fragment`
     select from farebox.spend_keys k join farebox.accounts o on o.id = k.account_id
     where k.ledger = a.ledger and k.consumer_id = a.consumer_id and k.number = a.spend_key
       and k.developer is not null and o.developer_day_micros is null)
+`;
+
+/**
+ * Whether the spend key of a row `a` has ended: by itself, or with a budget that was closed. A budget that has only
+ * expired can be given a later expiry.
+ */
+const hasKeyEnded = sql.fragment`
+  exists (
+    select from farebox.spend_keys k
+    where k.ledger = a.ledger and k.consumer_id = a.consumer_id and k.number = a.spend_key
+      and (k.revoked_at is not null or k.expires_at <= now() or exists (
+        select from farebox.budget_details d
+        where d.ledger = k.ledger and d.consumer_id = k.consumer_id and d.number = any (k.path)
+          and d.closed_at is not null)))
 `;
 
 /** Whether the call of a row `a` would be allowed by what refused it. */
@@ -55,13 +70,14 @@ export async function settleApprovals(connection: Connection, which: Settled): P
         : sql.fragment`a.expires_at < now() - ${durationOf(which.overdueByMs)}`;
   const ended = await connection.anyFirst(sql.type(idRow)`
     with free as materialized (
-      select a.id from farebox.approvals a where ${asked} and a.status = 'pending'
-        and (a.expires_at <= now() or ${isResolved})
-      for update skip locked
+      select a.id, e.is_over from farebox.approvals a
+      cross join lateral (select a.expires_at <= now() or ${hasKeyEnded} as is_over) e
+      where ${asked} and a.status = 'pending' and (e.is_over or ${isResolved})
+      for update of a skip locked
     ), ended as (
       update farebox.approvals a set decided_at = clock_timestamp(),
-        status = case when a.expires_at <= now() then 'expired' else 'approved' end,
-        decision = case when a.expires_at <= now() then null
+        status = case when free.is_over then 'expired' else 'approved' end,
+        decision = case when free.is_over then null
           when a.code = 'insufficient_balance' then 'top_up' else 'resolved' end
       from free where a.id = free.id
       returning a.ledger, a.id

@@ -18,6 +18,8 @@ export interface ConsumerRef {
 
 const Counters = Type.Object({
   balanceMicros: micros,
+  /** On hold: what open holds and leases reserve, and what is disputed. It is not in the balance. */
+  heldMicros: micros,
   /** Still owed for refunds and disputes. The balance is 0 while this is positive. */
   debtMicros: micros,
   /** The sum of all its charges. */
@@ -43,7 +45,7 @@ export async function getCounters(
   { ledger, consumerId }: ConsumerRef,
 ): Promise<Static<typeof Counters>> {
   return connection.one(sql.type(countersRow)`
-    select ${balanceOf('consumers')} as "balanceMicros", spent_micros as "spentMicros",
+    select ${balanceOf('consumers')} as "balanceMicros", held_micros as "heldMicros", spent_micros as "spentMicros",
       refunded_micros as "refundedMicros",
       (select coalesce(sum(debt_micros), 0)::int8 from farebox.reversals
         where ledger = ${ledger} and consumer_id = ${consumerId} and debt_micros > 0) as "debtMicros"

@@ -12,6 +12,7 @@ import {
   type WindowUnit,
 } from '../../domain/budget.ts';
 import type { Micros } from '../../domain/money.ts';
+import { lockAccountOf } from '../accounts/accounts.ts';
 import { actAs } from '../audit/actor.ts';
 import { lockConsumer, type ConsumerRef } from '../balance/consumers.ts';
 import {
@@ -173,13 +174,17 @@ export async function changeBudget(
   });
 }
 
-/** Permanently, with all nodes below it and all their keys. Closing it again changes nothing. */
+/**
+ * Permanently, with all nodes below it and all their keys. Keys of the account no longer pay the developer, if it is
+ * the budget of one. Closing it again changes nothing.
+ */
 export async function closeBudget(
   database: Database,
   view: TreeView,
   id: string,
 ): Promise<ChangedBudget> {
   return database.transaction(async (tx) => {
+    await lockAccountOf(tx, view);
     await lockConsumer(tx, view);
     await actAs(tx, view.by);
     const budget = await findBudget(tx, view, id);
@@ -190,8 +195,29 @@ export async function closeBudget(
       update farebox.budget_details set closed_at = now(), changed_at = now()
       where ${node} and closed_at is null
     `);
+    await noteBlocked(tx, view, budget.number);
     return { kind: 'changed', budget: await getBudgetOfNumber(tx, view, budget.number) };
   });
+}
+
+/** That keys of the account no longer pay a developer, if the closed node was the budget of one. */
+async function noteBlocked(
+  tx: Transaction,
+  { ledger, consumerId }: ConsumerRef,
+  number: number,
+): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    with blocking as (
+      update farebox.accounts set blocks_developers = true
+      where consumer_id = ${consumerId} and exists (
+        select from farebox.spend_keys
+        where ledger = ${ledger} and consumer_id = ${consumerId} and budget = ${number} and developer is not null)
+      returning id
+    )
+    -- Processes read the keys again, and with them that developers are blocked, and which.
+    update farebox.api_keys set changed_at = clock_timestamp()
+    from blocking where account_id = blocking.id and kind = 'consumer' and revoked_at is null
+  `);
 }
 
 /** To a node whose consumer is locked. */

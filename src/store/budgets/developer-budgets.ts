@@ -65,6 +65,14 @@ export async function findDeveloperBudget(
   return budget ? { kind: 'found', budget } : make(database, asked);
 }
 
+/** The developer's budget, if its owner has closed it. */
+export async function findClosedBudget(
+  connection: Connection,
+  developer: ConsumerRef & Pick<DeveloperOfAccount, 'developerNumber'>,
+): Promise<DeveloperBudget | null> {
+  return find(connection, developer, sql.fragment`d.closed_at is not null`);
+}
+
 /**
  * Sets the limit of every developer that charged the account's keys. Each continues to count its day. The
  * caller has locked the consumer.
@@ -92,13 +100,19 @@ export async function setDeveloperWindows(
 
 async function find(
   connection: Connection,
-  { ledger, consumerId, developerNumber }: DeveloperOfAccount,
+  {
+    ledger,
+    consumerId,
+    developerNumber,
+  }: ConsumerRef & Pick<DeveloperOfAccount, 'developerNumber'>,
+  condition = sql.fragment`true`,
 ): Promise<DeveloperBudget | null> {
   return connection.maybeOne(sql.type(budgetRow)`
     select k.number, k.path, d.id as "budgetId"
     from farebox.spend_keys k
     join farebox.budget_details d on d.ledger = k.ledger and d.consumer_id = k.consumer_id and d.number = k.budget
     where k.ledger = ${ledger} and k.consumer_id = ${consumerId} and k.developer = ${developerNumber}
+      and ${condition}
   `);
 }
 

@@ -169,7 +169,10 @@ export async function revokeSpendKey(
 
 export type RolledSpendKey = MadeSpendKey | { readonly kind: 'unknown_key' };
 
-/** A new key at the same node, with the same expiry; the old one ends at once, or when its overlap is over. */
+/**
+ * A new key at the same node, with the same expiry; the old one ends at once, or when its overlap is over. What the old
+ * one has asked its owner goes to the new one, unless the old one still waits for it.
+ */
 export async function rollSpendKey(
   database: Database,
   view: TreeView,
@@ -203,9 +206,28 @@ export async function rollSpendKey(
         }
         where id = ${id}
       `);
+      if (overlapSeconds === 0) await passApprovalsOn(tx, view, id, made.id);
     }
     return made;
   });
+}
+
+function numberOf(id: string) {
+  return sql.fragment`(select number from farebox.spend_keys where id = ${id})`;
+}
+
+/** From a key that has ended to its successor: those that are pending or allow one call. The caller has locked the consumer. */
+async function passApprovalsOn(
+  tx: Transaction,
+  { ledger, consumerId }: ConsumerRef,
+  from: string,
+  to: string,
+): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    update farebox.approvals set spend_key = ${numberOf(to)}
+    where ledger = ${ledger} and consumer_id = ${consumerId} and spend_key = ${numberOf(from)}
+      and (status = 'pending' or (decision = 'once' and used_by is null))
+  `);
 }
 
 /** The caller has locked the consumer. `developer` is the number of the developer that alone charges it. */

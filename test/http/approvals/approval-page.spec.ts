@@ -35,7 +35,12 @@ describe('the page of an approval', () => {
   async function asked(limited: Parameters<typeof makeBudget>[2] = { limit: 1 }) {
     const { consumerKey: key } = account;
     const budget = await makeBudget(api, key, limited);
-    const { id, expiresAt } = await ask(api, account, (await makeKey(api, key, budget.id)).key, 2);
+    const { id, expiresAt } = await ask(
+      api,
+      account,
+      (await makeKey(api, key, budget.id, { name: 'agent 7' })).key,
+      2,
+    );
     const { masterSecrets } = readConfig(api.env);
     const links = new ApprovalLinks(masterSecrets, lined.url);
     const link = links.urlFor({ id: uuidOf('approval', id) ?? '', expiresAt });
@@ -51,6 +56,11 @@ describe('the page of an approval', () => {
 
   /** Resolves when a session waits for a lock. */
   const waiting = () => until(async () => (await api.waitingBackend()) !== undefined);
+
+  it('names the key that asks', async () => {
+    const { show } = await asked();
+    assert.ok((await show()).includes('<dt>Key</dt><dd><bdi>agent 7</bdi></dd>'));
+  });
 
   it('names the limit that an answer raises', async () => {
     const limits = [

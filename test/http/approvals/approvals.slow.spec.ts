@@ -272,6 +272,7 @@ describe('approvals', () => {
         ApprovalReply,
       );
       assert.deepEqual([asked.askedBy, asked.budgetName], ['developer', null]);
+      assert.deepEqual([asked.keyId, asked.keyName], [null, null]);
       const stranger = await api.createAccount(1);
       const foreign = await call(api, 'GET', `/v1/approvals/${asked.id}`, {
         key: stranger.developerKey,
@@ -391,7 +392,7 @@ describe('approvals', () => {
       assert.equal((await showBudget(api, key, budget)).limit, 1);
     });
 
-    it('must fit the question, and a closed budget can only be denied', async () => {
+    it('must fit the question, and one about an expired budget can only be denied', async () => {
       const { id: budget, spendKey } = await budgetWith({ limit: 1 });
       const { id } = await ask(api, account, spendKey, 2);
       for (const [body, param] of [
@@ -406,7 +407,10 @@ describe('approvals', () => {
       const { id: large } = await ask(api, account, perCall.spendKey, 2);
       const beyond = { decision: 'raise', limit: 1_000_000.01 };
       assertError(await tryDecide(api, key, large, beyond), 400, 'invalid_amount', 'limit');
-      await closeBudget(api, key, budget);
+      await api.sql.query(
+        `update farebox.budget_details set expires_at = now() - interval '1 second' where id = $1`,
+        [uuidOf('budget', budget)],
+      );
       assertError(await tryDecide(api, key, id, { decision: 'once' }), 409, 'budget_closed');
       assert.equal((await decide(api, key, id, 'deny')).status, 'denied');
     });

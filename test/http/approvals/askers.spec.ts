@@ -190,7 +190,7 @@ describe('waiting for an approval', () => {
     const budget = await makeBudget(api, owner.consumerKey, { limit: 1 });
     const spendKey = await makeKey(api, owner.consumerKey, budget.id);
     const other = await makeKey(api, owner.consumerKey, budget.id);
-    const asked = await ask(api, owner, spendKey.key, 2);
+    const asked = await ask(api, owner, other.key, 2);
     const id = uuidOf('approval', asked.id) ?? '';
     const waitWith = (wire: string) => {
       const credential = { kind: 'key', id: uuidOf('key', wire) ?? '' } as const;

@@ -28,7 +28,7 @@ describe('GET /v1/balance', () => {
     const account = await api.createAccount(12.345678);
     const { consumerId } = account;
     const autoTopUp = { status: 'off', reason: null };
-    const rest = { debt: 0, consumerId, autoTopUp };
+    const rest = { debt: 0, held: 0, consumerId, autoTopUp };
     assert.deepEqual(await balanceOf(account), { balance: 12.345678, ...rest });
     await charge(api, account, { amount: 0.345678 });
     assert.deepEqual(await balanceOf(account), { balance: 12, ...rest });
@@ -38,12 +38,13 @@ describe('GET /v1/balance', () => {
     assert.equal((await balanceOf(await api.createAccount(0))).balance, 0);
   });
 
-  it('excludes held money', async () => {
+  it('excludes held money, and shows it', async () => {
     const account = await api.createAccount(5);
     await api.sql.query('update farebox.consumers set held_micros = 2000000 where id = $1', [
       account.consumerId.slice('cns_'.length),
     ]);
-    assert.equal((await balanceOf(account)).balance, 3);
+    const { balance, held } = await balanceOf(account);
+    assert.deepEqual({ balance, held }, { balance: 3, held: 2 });
   });
 
   it('shows spent money that refunds and disputes took as debt, and that no top-up is automatic after a dispute', async () => {

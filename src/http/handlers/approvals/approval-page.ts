@@ -8,7 +8,7 @@ import { ApiError } from '../../../domain/errors.ts';
 import { wireId } from '../../../domain/ids.ts';
 import { isTest } from '../../../domain/mode.ts';
 import { asMicros, formatDollars, microsOfDollars } from '../../../domain/money.ts';
-import { findApproval, type Approval } from '../../../store/approvals/approval.ts';
+import { findApproval, hasKeyEnded, type Approval } from '../../../store/approvals/approval.ts';
 import { settleApprovals } from '../../../store/approvals/settle-approvals.ts';
 import { readForm } from '../../body.ts';
 import type { Api } from '../../services.ts';
@@ -97,7 +97,8 @@ async function pageOf(
   problem?: string,
 ): Promise<HtmlPage> {
   if (approval.status !== 'pending') return ended(approval);
-  const { amountMicros, tool, developerId, reason, askedBy, expiresAt } = approval;
+  const { amountMicros, tool, developerId, keyId, keyName, reason, askedBy, expiresAt } = approval;
+  const key = keyName ?? (keyId === null ? 'a consumer key' : wireId('key', keyId));
   const asker = askedBy === 'developer' ? 'The developer' : 'The holder of the key';
   return {
     title: 'Approve a call',
@@ -107,6 +108,7 @@ async function pageOf(
       (problem === undefined ? '' : `<p class="problem" role="alert">${escapeHtml(problem)}</p>`) +
       `<dl><dt>Tool</dt><dd><bdi>${escapeHtml(tool)}</bdi></dd>` +
       `<dt>Developer</dt><dd><code>${wireId('developer', developerId)}</code></dd>` +
+      `<dt>Key</dt><dd><bdi>${escapeHtml(key)}</bdi></dd>` +
       (reason === '' ? '' : `<dt>${asker} wrote</dt><dd><bdi>${escapeHtml(reason)}</bdi></dd>`) +
       `<dt>Answer before</dt><dd><time datetime="${expiresAt}">${minuteOf(expiresAt)}</time></dd></dl>` +
       (await answersOf(api, approval, token)) +
@@ -162,7 +164,8 @@ async function answersOf(api: Api, approval: Approval, token: string): Promise<s
   );
 }
 
-function ended({ status, decision, raisedToMicros, amountMicros }: Approval): HtmlPage {
+function ended(approval: Approval): HtmlPage {
+  const { status, decision, raisedToMicros, amountMicros } = approval;
   const raised = raisedToMicros === null ? '' : ` The limit is now ${usd(raisedToMicros)}.`;
   const text = {
     approved:
@@ -170,10 +173,17 @@ function ended({ status, decision, raisedToMicros, amountMicros }: Approval): Ht
         ? `One call for up to ${usd(amountMicros)} is allowed within 24 hours.`
         : `The call is allowed.${raised}`,
     denied: 'The call stays refused.',
-    expired: 'The request expired without a decision. The call stays refused.',
+    expired: hasKeyEnded(approval)
+      ? 'The key that asked has ended, or its budget was closed. The call stays refused.'
+      : 'The request expired without a decision. The call stays refused.',
     pending: '',
   }[status];
-  const title = { approved: 'Allowed', denied: 'Denied', expired: 'Expired', pending: '' }[status];
+  const title = {
+    approved: 'Allowed',
+    denied: 'Denied',
+    expired: hasKeyEnded(approval) ? 'No longer needed' : 'Expired',
+    pending: '',
+  }[status];
   return {
     title,
     isCard: true,

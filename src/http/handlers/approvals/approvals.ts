@@ -104,8 +104,12 @@ export async function getSeen(
   return found;
 }
 
+const NO_KEY = { keyId: null, keyName: null } as const;
+
 export function wireApproval(api: Api, reader: KeyOwner, approval: Approval): ApprovalReply {
   const { budgetId, limitMicros, raisedToMicros } = approval;
+  // The key is the payer's. A developer is not told which of its agents asks.
+  const { keyId, keyName } = reader.kind === 'developer' ? NO_KEY : approval;
   const id = wireId('approval', approval.id);
   return {
     id,
@@ -115,6 +119,8 @@ export function wireApproval(api: Api, reader: KeyOwner, approval: Approval): Ap
     budgetName: maySeeBudget(reader, approval) ? approval.budgetName : null,
     scope: approval.scope,
     limit: limitMicros === null ? null : dollarsOf(limitMicros),
+    keyId: keyId === null ? null : wireId('key', keyId),
+    keyName,
     developerId: wireId('developer', approval.developerId),
     tool: approval.tool,
     amount: dollarsOf(approval.amountMicros),

@@ -5,7 +5,11 @@ import { wireId } from '../../../domain/ids.ts';
 import { dollarsOf, formatDollars, type Micros } from '../../../domain/money.ts';
 import { TOP_UP_MICROS_MIN } from '../../../domain/top-up.ts';
 import type { DecisionBody, DecisionReply } from '../../../schemas/approvals.ts';
-import type { Approval, ApprovalView } from '../../../store/approvals/approval.ts';
+import {
+  hasKeyEnded,
+  type Approval,
+  type ApprovalView,
+} from '../../../store/approvals/approval.ts';
 import {
   decideApproval,
   mayDecide,
@@ -151,9 +155,11 @@ function errorOf(result: Exclude<Decided, { kind: 'decided' }>): ApiError {
       const { status, decision, decidedAt, expiresAt } = result.approval;
       return new ApiError(
         'approval_closed',
-        status === 'expired'
-          ? `The approval expired at ${expiresAt}.`
-          : `The approval was already decided at ${decidedAt ?? ''}. The decision: ${decision ?? ''}.`,
+        hasKeyEnded(result.approval)
+          ? `The key that asked can no longer pay, so the approval ended at ${decidedAt ?? ''}.`
+          : status === 'expired'
+            ? `The approval expired at ${expiresAt}.`
+            : `The approval was already decided at ${decidedAt ?? ''}. The decision: ${decision ?? ''}.`,
         { facts: { status } },
       );
     }
@@ -166,7 +172,7 @@ function errorOf(result: Exclude<Decided, { kind: 'decided' }>): ApiError {
     case 'budget_closed':
       return new ApiError(
         'budget_closed',
-        'The budget is closed or expired, so the request can only be denied.',
+        'The budget has expired, so the request can only be denied.',
       );
     case 'too_many_developers':
       return new ApiError(

@@ -30,7 +30,7 @@ import { listPage } from '../../pagination.ts';
 import { refuseArchivedRange, refuseUnknownCharge } from '../../refuse-archived.ts';
 
 export async function getBalance(api: Api, { caller }: Request): Promise<Reply<BalanceReply>> {
-  const [{ balanceMicros, debtMicros }, autoTopUp] = await Promise.all([
+  const [{ balanceMicros, debtMicros, heldMicros }, autoTopUp] = await Promise.all([
     getCounters(api.database, caller),
     findAutoTopUp(api.database, caller),
   ]);
@@ -39,6 +39,7 @@ export async function getBalance(api: Api, { caller }: Request): Promise<Reply<B
     body: {
       balance: dollarsOf(balanceMicros),
       debt: dollarsOf(debtMicros),
+      held: dollarsOf(heldMicros),
       consumerId: wireId('consumer', caller.consumerId),
       autoTopUp: { status: autoTopUp?.status ?? 'off', reason: autoTopUp?.reason ?? null },
     },

@@ -6,6 +6,7 @@ const WINDOW = 'a window counted what its keys charged and held since it began';
 const LIMIT = 'every budget is within the limits that applied';
 const MARK = 'the next mark of a limit is a mark of that limit, above what is used';
 const PATH = 'a budget has a path from its root, and is closed in both of its rows';
+const BLOCKED = 'an account knows that it closed the budget of a developer';
 const KEY_PATH = 'a spend key has the path of its budget';
 const BY_DAY = 'the daily spending of a key and its tail equal its charges';
 const IN_ALL = 'the total spending of a key equals its daily spending';
@@ -160,6 +161,15 @@ export const BUDGET_PLANTS: readonly Plant[] = [
     'a budget that is closed for the debit alone',
     [budgets('is_closed = true')],
     ({ checkout }) => [[PATH, `budget ${checkout}`]],
+  ),
+  plant(
+    'the closed budget of a developer whom keys of the account would pay',
+    [
+      budgets('is_closed = true'),
+      `update farebox.budget_details set closed_at = now() where id = ':checkout'`,
+      `update farebox.spend_keys set developer = 1 where id = ':manual'`,
+    ],
+    ({ account }) => [[BLOCKED, `account ${account}`]],
   ),
   plant(
     'a charge and a hold of keys that nobody made',
