@@ -494,6 +494,8 @@ export interface BatchedRelease {
   op: 'release';
   /** The id of the hold. */
   holdId: string;
+  /** The idempotency key of this operation. */
+  idempotencyKey?: string;
 }
 export interface BudgetBody {
   /** Printable text of 1 to 100 characters, not all blank. */
