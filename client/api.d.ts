@@ -1804,10 +1804,8 @@ export interface SettlementReply {
         createdAt: string;
       }
     | {
-        /**
-         * The number of the call within the lease. It identifies the charge: the same number is charged once.
-         */
-        sequence: number;
+        /** The number of the call, unless it is malformed. */
+        sequence?: number;
         status: number;
         error: ErrorDetail;
       }
