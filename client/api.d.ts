@@ -1711,7 +1711,7 @@ export interface ResolveReply {
 }
 export interface RevokeBody {
   /**
-   * Whether open holds by these spend keys are released. Otherwise they can still be captured, so that a running call is paid.
+   * Whether open holds by these keys are released. Otherwise they can still be captured, so that a running call is paid.
    */
   releaseHolds?: boolean;
 }

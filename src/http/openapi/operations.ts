@@ -369,7 +369,8 @@ export const OPERATIONS = {
     summary: 'Revoke a key',
     description:
       'The key stops working everywhere within a second. You cannot undo this. Developers can still extend open holds by the key, and ' +
-      'capture what they reserve. With `releaseHolds`, those of a spend key are released instead.',
+      'capture what they reserve. With `releaseHolds`, those of a spend key are released instead; for a consumer key of the account, those of all ' +
+      'its consumer keys, since a hold does not say which of them placed it. This can be repeated after the key has ended.',
   },
   createTool: {
     tag: 'Earnings',
