@@ -87,7 +87,7 @@ export interface AgentBody {
   /** Printable text of 1 to 100 characters, not all blank. */
   name: string;
   /**
-   * How the agent is called, such as `mcp`, `a2a` or `http`: 1 to 30 lower-case letters, digits and -
+   * How the agent is called: 1 to 30 letters, digits and -. Agents of `http`, `mcp` and `a2a`, in letters of either case, can be invoked; agents of other protocols can only be found.
    */
   protocol: string;
   /** An http or https URL on a public address, without credentials. */
@@ -112,7 +112,7 @@ export interface AgentReply {
   /** Printable text of 1 to 100 characters, not all blank. */
   name: string;
   /**
-   * How the agent is called, such as `mcp`, `a2a` or `http`: 1 to 30 lower-case letters, digits and -
+   * How the agent is called: 1 to 30 letters, digits and -. Agents of `http`, `mcp` and `a2a`, in letters of either case, can be invoked; agents of other protocols can only be found.
    */
   protocol: string;
   /** An http or https URL on a public address, without credentials. */

@@ -2,6 +2,7 @@
  * One attempt to call an agent by its protocol. Every outcome is data: an answer, a final failure, or a reason to try
  * again. All attempts of an invocation carry the same idempotency key.
  */
+import { callableProtocol, type AgentProtocol } from '../domain/agent-protocol.ts';
 import type { InvocationErrorCode } from '../domain/invocation.ts';
 import { isNestedDeeperThan, NESTING_MAX } from '../domain/nesting.ts';
 import {
@@ -30,11 +31,11 @@ export interface CallOptions {
 
 const ANSWER_BYTES_MAX = 1_000_000;
 
-const ADAPTERS: ReadonlyMap<string, Adapter> = new Map([
-  ['http', callHttp],
-  ['mcp', callMcp],
-  ['a2a', callA2a],
-]);
+const ADAPTERS: Readonly<Record<AgentProtocol, Adapter>> = {
+  http: callHttp,
+  mcp: callMcp,
+  a2a: callA2a,
+};
 
 const CODE_OF: Readonly<Record<FaultKind, InvocationErrorCode>> = {
   unavailable: 'agent_unavailable',
@@ -47,13 +48,13 @@ export async function callAgent(
   request: AgentRequest,
   { allowPrivate, signal, noteTask = () => {} }: CallOptions,
 ): Promise<AgentAnswer> {
-  const adapter = ADAPTERS.get(request.protocol);
-  if (!adapter) {
+  const protocol = callableProtocol(request.protocol);
+  if (!protocol) {
     return failed('protocol_not_supported', `Agents of "${request.protocol}" cannot be invoked.`);
   }
   const guarded = openGuardedFetch({ allowPrivate, signal, bytesMax: ANSWER_BYTES_MAX });
   try {
-    return checked(await adapter(request, guarded, noteTask));
+    return checked(await ADAPTERS[protocol](request, guarded, noteTask));
   } catch (error) {
     return meaningOf(error, guarded);
   } finally {

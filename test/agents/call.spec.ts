@@ -47,6 +47,11 @@ describe('an agent', () => {
     assert.deepEqual(agent.calls, []);
   });
 
+  it('is called by its protocol in letters of either case', async () => {
+    const agent = await agentThat(echo);
+    assert.equal((await call(agent, { protocol: 'HTTP' })).kind, 'answered');
+  });
+
   for (const protocol of ['http', 'mcp', 'a2a']) {
     describe(`by ${protocol}`, () => {
       it('is not called at an address that is not public', async () => {

@@ -459,7 +459,8 @@ export const OPERATIONS = {
     tag: 'Agents (legacy)',
     summary: 'Invoke an agent',
     description:
-      'Calls an agent under a grant, which counts as used even if the agent fails. The status is 200 when it has ended ' +
+      'Calls an agent under a grant, which counts as used even if the agent fails. Agents of other protocols than `http`, ' +
+      '`mcp` and `a2a` are refused, and the grant stays as it is. The status is 200 when it has ended ' +
       'within two seconds, otherwise 202: get the invocation later to see how it ended.',
   },
   getInvocation: {
