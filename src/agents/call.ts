@@ -3,7 +3,7 @@
  * again. All attempts of an invocation carry the same idempotency key.
  */
 import { callableProtocol, type AgentProtocol } from '../domain/agent-protocol.ts';
-import type { InvocationErrorCode } from '../domain/invocation.ts';
+import { INVOCATION_ERRORS, type InvocationErrorCode } from '../domain/invocation.ts';
 import { isNestedDeeperThan, NESTING_MAX } from '../domain/nesting.ts';
 import {
   FetchFault,
@@ -84,6 +84,13 @@ function meaningOf(error: unknown, guarded: GuardedFetch): AgentAnswer {
   }
   const { status = 0 } = guarded;
   if (status >= 400) return failed('agent_refused', `It answered ${status}.`);
+  return failed('invalid_answer', [INVOCATION_ERRORS.invalid_answer, ...causeOf(error)].join(' '));
+}
+
+/** Only the first line: behind it, the schema library of the MCP SDK prints each problem as JSON. */
+function causeOf(error: unknown): readonly string[] {
   const said = error instanceof Error ? error.message : String(error);
-  return failed('invalid_answer', `Its answer could not be read: ${said}`);
+  const [line = ''] = said.split('\n', 1);
+  const cause = line.replace(/[\s:[{.]+$/, '');
+  return cause === '' ? [] : [`${cause}.`];
 }
