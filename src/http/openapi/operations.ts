@@ -460,7 +460,7 @@ export const OPERATIONS = {
     summary: 'Invoke an agent',
     description:
       'Calls an agent under a grant, which counts as used even if the agent fails. Agents of other protocols than `http`, ' +
-      '`mcp` and `a2a` are refused, and the grant stays as it is. The status is 200 when it has ended ' +
+      '`mcp` and `a2a` are refused and use no grant. The status is 200 when it has ended ' +
       'within two seconds, otherwise 202: get the invocation later to see how it ended.',
   },
   getInvocation: {

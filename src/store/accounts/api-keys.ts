@@ -260,8 +260,8 @@ export async function findKey(connection: Connection, which: WhichKey): Promise<
 }
 
 /**
- * Revokes a key immediately. Returns it, or null when no active key matches. With `isRepeatable`, it may be a key that has
- * ended before.
+ * Revokes a key immediately. Returns it, or null when no active key matches. With `isRepeatable`, it may be a key that
+ * has ended before.
  */
 export async function revokeKey(
   connection: Connection,

@@ -62,8 +62,8 @@ interface SettledRow {
 }
 
 /**
- * In one commit. Debts are repaid from what is released. A number that occurs again has the outcome of its first entry if
- * it asks for the same, and is refused otherwise.
+ * In one commit. Debts are repaid from what is released. A number that occurs again has the outcome of its first entry
+ * if it asks for the same, and is refused otherwise.
  */
 export async function settleLease(
   database: Database,

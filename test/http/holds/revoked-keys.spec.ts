@@ -21,6 +21,8 @@ describe('open holds by a consumer key that is revoked', () => {
 
   const post = (path: string, body?: object) => call(api, 'POST', path, { headers, body });
   const releasing = (id: string) => post(`/v1/keys/${id}/revoke`, { releaseHolds: true });
+  const make = async (kind: string) =>
+    bodyOf(await post('/v1/keys', { kind, mode: 'test' }), 201, NewKeyReply);
   const keyId = async (of: 'consumer' | 'developer') => {
     const { keys } = bodyOf(await call(api, 'GET', '/v1/keys', { headers }), 200, KeysReply);
     return keys.find(({ kind }) => kind === of)?.id ?? '';
@@ -88,8 +90,6 @@ describe('open holds by a consumer key that is revoked', () => {
   });
 
   it('are released in test mode by a test key, and the live ones stay', async () => {
-    const make = async (kind: string) =>
-      bodyOf(await post('/v1/keys', { kind, mode: 'test' }), 201, NewKeyReply);
     const [consumer, developer] = [await make('consumer'), await make('developer')];
     const test = { ...account, consumerKey: consumer.key, developerKey: developer.key };
     const topUp = { key: consumer.key, body: { amount: 5 } };
