@@ -405,12 +405,8 @@ function RevokeForm({ old, onDone }: { readonly old: Key; readonly onDone: () =>
         The key ending in <b>{old.lastFour}</b> stops working within a second. This cannot be
         undone.
       </Text>
-      {old.kind === 'consumer' && (
-        <ReleaseHolds
-          value={releaseHolds}
-          onChange={setReleaseHolds}
-          isOfAccount={old.budgetId === undefined}
-        />
+      {old.budgetId !== undefined && (
+        <ReleaseHolds value={releaseHolds} onChange={setReleaseHolds} />
       )}
       {revoke.error && <Failed error={revoke.error} />}
       <Group justify="flex-end">

@@ -241,6 +241,13 @@ describe('leases', () => {
       assert.deepEqual(statuses((await settle(api, account, lease, noted)).results), [422, 201]);
     });
 
+    it('are refused if they are more than a thousand', async () => {
+      const many = await api.changingNothing(() =>
+        askSettle(api, account, lease, numbered(1, 1_001)),
+      );
+      assertError(many, 400, 'invalid_request', 'entries');
+    });
+
     it('for another tool, above the price or beyond the lease are refused, each alone', async () => {
       const asked = [
         { sequence: 1, tool: 'other' },

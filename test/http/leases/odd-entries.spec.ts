@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { SettlementReply } from '../../../src/schemas/leases.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { openTestApi } from '../../support/api.ts';
-import { assertError, bodyOf, call } from '../../support/http.ts';
-import { askSettle, makeLeasable, settle, takeLease } from '../../support/lease-requests.ts';
+import { bodyOf, call } from '../../support/http.ts';
+import { makeLeasable, settle, takeLease } from '../../support/lease-requests.ts';
 
 describe('entries of a settlement', () => {
   const api = openTestApi();
@@ -70,12 +70,6 @@ describe('entries of a settlement', () => {
     const again = await settle(api, account, lease, asked);
     assert.deepEqual(statuses(again.results), [201, 422, 403, 201, 403, 422, 201]);
     assert.deepEqual(again.results[0], results[3]);
-  });
-
-  it('are refused if they are more than a thousand', async () => {
-    const entries = Array.from({ length: 1_001 }, (_, n) => ({ sequence: n + 1 }));
-    const many = await api.changingNothing(() => askSettle(api, account, lease, entries));
-    assertError(many, 400, 'invalid_request', 'entries');
   });
 });
 
