@@ -91,7 +91,7 @@ export interface AgentBody {
   /** Printable text of 1 to 100 characters, not all blank. */
   name: string;
   /**
-   * How the agent is called, such as `mcp`, `a2a` or `http`: 1 to 30 lower-case letters, digits and -
+   * How the agent is called: 1 to 30 letters, digits and -. Agents of `http`, `mcp` and `a2a`, in letters of either case, can be invoked; agents of other protocols can only be found.
    */
   protocol: string;
   /** An http or https URL on a public address, without credentials. */
@@ -116,7 +116,7 @@ export interface AgentReply {
   /** Printable text of 1 to 100 characters, not all blank. */
   name: string;
   /**
-   * How the agent is called, such as `mcp`, `a2a` or `http`: 1 to 30 lower-case letters, digits and -
+   * How the agent is called: 1 to 30 letters, digits and -. Agents of `http`, `mcp` and `a2a`, in letters of either case, can be invoked; agents of other protocols can only be found.
    */
   protocol: string;
   /** An http or https URL on a public address, without credentials. */
@@ -526,6 +526,8 @@ export interface BatchedRelease {
   op: 'release';
   /** The id of the hold. */
   holdId: string;
+  /** The idempotency key of this operation. */
+  idempotencyKey?: string;
 }
 export interface BudgetBody {
   /** Printable text of 1 to 100 characters, not all blank. */
@@ -1799,7 +1801,7 @@ export interface ResolveReply {
 }
 export interface RevokeBody {
   /**
-   * Whether open holds by these spend keys are released. Otherwise they can still be captured, so that a running call is paid.
+   * Whether open holds by these keys are released. Otherwise they can still be captured, so that a running call is paid.
    */
   releaseHolds?: boolean;
 }
@@ -1892,10 +1894,8 @@ export interface SettlementReply {
         createdAt: string;
       }
     | {
-        /**
-         * The number of the call within the lease. It identifies the charge: the same number is charged once.
-         */
-        sequence: number;
+        /** The number of the call, unless it is malformed. */
+        sequence?: number;
         status: number;
         error: ErrorDetail;
       }

@@ -142,11 +142,7 @@ export function checkMember(member) {
   }
   const { op = 'charge' } = member;
   oneOf(...Object.keys(MEMBERS))('op', op);
-  const rules = {
-    ...MEMBERS[op],
-    ...later('op'),
-    ...(op !== 'release' && later('idempotencyKey')),
-  };
+  const rules = { ...MEMBERS[op], ...later('op', 'idempotencyKey') };
   if (rules.holdId) isHold('holdId', member.holdId);
   checkMembers(rules, Object.entries(member), true);
 }

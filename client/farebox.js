@@ -195,11 +195,11 @@ export class Farebox {
   }
 }
 
-/** A member of a batch, with a key of its own, so that the batch can be sent again. */
+/** A member of a batch, with a key of its own, so that the batch can be sent again. A release needs none. */
 function toSend(given, n) {
   const { amount, ...member } = settings.membersOf(given, BATCHED);
   const { op = 'charge', idempotencyKey = crypto.randomUUID() } = member;
-  if (op === 'release') return { ...member, op };
+  if (op === 'release' && member.idempotencyKey === undefined) return { ...member, op };
   checkIdempotencyKey(idempotencyKey, `charges.${n}.idempotencyKey`);
   return { ...member, op, amount: amountToSend(amount, `charges.${n}.amount`), idempotencyKey };
 }

@@ -59,7 +59,7 @@ export type BatchRequest =
   | ({ op?: 'charge' | undefined } & Omit<ChargeRequest, 'onUnavailable' | 'ask'>)
   | ({ op: 'hold' } & HoldRequest)
   | ({ op: 'capture' } & CaptureRequest)
-  | { op: 'release'; holdId: string };
+  | { op: 'release'; holdId: string; idempotencyKey?: string | undefined };
 
 /**
  * Holds, for calls whose cost is known only afterwards or that may fail. Each write has an idempotency key, like a

@@ -267,8 +267,8 @@ export interface UnpaidCharge {
 }
 
 /**
- * The result of a member of a batch. One with an `error` has the member's `idempotencyKey` too (a release has
- * none): send the member again with it if the status is 409 `idempotency_key_in_use`, 500 or 503. It takes
+ * The result of a member of a batch. One with an `error` has the member's `idempotencyKey` too (a release only if
+ * you gave it one): send the member again with it if the status is 409 `idempotency_key_in_use`, 500 or 503. It takes
  * effect once.
  */
 export type BatchResult = WithError<BatchMember> & { idempotencyKey?: string | undefined };

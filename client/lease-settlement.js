@@ -4,8 +4,8 @@ import { dollarsOf } from './lease-slice.js';
 import { warn } from './warning.js';
 
 /**
- * The results of a batch, one for each call; undefined when `send` gave up. The service refuses a request as
- * a whole for one call that it does not accept, so the halves are sent: only that call is refused.
+ * The results of a batch, one for each call; undefined when `send` gave up. A request that is refused as a whole, for
+ * its size or as malformed, is sent in halves: if that is because of one call, only this call is refused.
  */
 export async function resultsOf(send, batch) {
   try {

@@ -2,7 +2,8 @@
  * One attempt to call an agent by its protocol. Every outcome is data: an answer, a final failure, or a reason to try
  * again. All attempts of an invocation carry the same idempotency key.
  */
-import type { InvocationErrorCode } from '../domain/invocation.ts';
+import { callableProtocol, type AgentProtocol } from '../domain/agent-protocol.ts';
+import { INVOCATION_ERRORS, type InvocationErrorCode } from '../domain/invocation.ts';
 import { isNestedDeeperThan, NESTING_MAX } from '../domain/nesting.ts';
 import {
   FetchFault,
@@ -30,11 +31,11 @@ export interface CallOptions {
 
 const ANSWER_BYTES_MAX = 1_000_000;
 
-const ADAPTERS: ReadonlyMap<string, Adapter> = new Map([
-  ['http', callHttp],
-  ['mcp', callMcp],
-  ['a2a', callA2a],
-]);
+const ADAPTERS: Readonly<Record<AgentProtocol, Adapter>> = {
+  http: callHttp,
+  mcp: callMcp,
+  a2a: callA2a,
+};
 
 const CODE_OF: Readonly<Record<FaultKind, InvocationErrorCode>> = {
   unavailable: 'agent_unavailable',
@@ -47,13 +48,13 @@ export async function callAgent(
   request: AgentRequest,
   { allowPrivate, signal, noteTask = () => {} }: CallOptions,
 ): Promise<AgentAnswer> {
-  const adapter = ADAPTERS.get(request.protocol);
-  if (!adapter) {
+  const protocol = callableProtocol(request.protocol);
+  if (!protocol) {
     return failed('protocol_not_supported', `Agents of "${request.protocol}" cannot be invoked.`);
   }
   const guarded = openGuardedFetch({ allowPrivate, signal, bytesMax: ANSWER_BYTES_MAX });
   try {
-    return checked(await adapter(request, guarded, noteTask));
+    return checked(await ADAPTERS[protocol](request, guarded, noteTask));
   } catch (error) {
     return meaningOf(error, guarded);
   } finally {
@@ -83,6 +84,13 @@ function meaningOf(error: unknown, guarded: GuardedFetch): AgentAnswer {
   }
   const { status = 0 } = guarded;
   if (status >= 400) return failed('agent_refused', `It answered ${status}.`);
+  return failed('invalid_answer', [INVOCATION_ERRORS.invalid_answer, ...causeOf(error)].join(' '));
+}
+
+/** Only the first line: behind it, the schema library of the MCP SDK prints each problem as JSON. */
+function causeOf(error: unknown): readonly string[] {
   const said = error instanceof Error ? error.message : String(error);
-  return failed('invalid_answer', `Its answer could not be read: ${said}`);
+  const [line = ''] = said.split('\n', 1);
+  const cause = line.replace(/[\s:[{.]+$/, '');
+  return cause === '' ? [] : [`${cause}.`];
 }

@@ -7,11 +7,13 @@ import type { LedgerConfig } from '../config.ts';
 import {
   createKey,
   expireKey,
+  findKey,
   listKeys,
   revokeKey,
   type StoredKey,
 } from '../store/accounts/api-keys.ts';
-import { ensureTestAccount, type Holder } from '../store/accounts/test-accounts.ts';
+import { ensureTestAccount, getHolder, type Holder } from '../store/accounts/test-accounts.ts';
+import { releaseOpenHolds } from '../store/budgets/open-holds.ts';
 import type { Connection } from '../store/database.ts';
 import { common, type Common } from './common-options.ts';
 import { CommandError, getAccount, ifLost, withDatabase } from './database-command.ts';
@@ -46,7 +48,14 @@ export function register(key: Command): void {
     .description('replace a key (key_…) with a new one')
     .addOption(overlapOption())
     .action(roll);
-  common(key.command('revoke <key>')).description('revoke a key immediately').action(revoke);
+  common(key.command('revoke <key>'))
+    .description('revoke a key immediately')
+    .option(
+      '--release-holds',
+      'release what open holds by the consumer keys of its account reserve',
+      false,
+    )
+    .action(revoke);
 }
 
 async function list(who: string, { json, dataDir }: Common): Promise<void> {
@@ -90,10 +99,22 @@ async function roll(
   print(made, json);
 }
 
-async function revoke(id: string, { json, dataDir }: Common): Promise<void> {
-  const key = await withDatabase(dataDir, (database) =>
-    revokeKey(database, { id: uuidOfKey(id, LIST) }),
-  ).catch(ifLost(IF_REVOKED));
+async function revoke(
+  id: string,
+  { releaseHolds, json, dataDir }: Common & { readonly releaseHolds: boolean },
+): Promise<void> {
+  const which = { id: uuidOfKey(id, LIST) };
+  const key = await withDatabase(dataDir, async (database) => {
+    if (!releaseHolds) return revokeKey(database, which);
+    const found = await findKey(database, which);
+    if (!found) return null;
+    if (found.kind !== 'consumer') {
+      throw new CommandError('Only consumer keys and spend keys have holds to release.');
+    }
+    const revoked = await revokeKey(database, which, { isRepeatable: true });
+    await releaseOpenHolds(database, await getHolder(database, found.accountId), 'account_keys');
+    return revoked;
+  }).catch(ifLost(IF_REVOKED));
   if (!key) throw noSuchKey(id, LIST);
   print(shown(key), json);
 }

@@ -10,3 +10,7 @@ export const LEASED_TOOLS_MAX = 100;
 export const SETTLED_MAX = 1_000;
 /** The numbers of entries. */
 export const SEQUENCE_MAX = 2 ** 31 - 1;
+
+export function isSequence(value: unknown): value is number {
+  return Number.isInteger(value) && Number(value) >= 1 && Number(value) <= SEQUENCE_MAX;
+}

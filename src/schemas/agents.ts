@@ -17,9 +17,10 @@ const agentFields = {
     },
   ),
   name: PrintableText(100, 'Weather'),
-  protocol: Patterned('^[a-z0-9-]{1,30}$', '1 to 30 lower-case letters, digits and -', {
+  protocol: Patterned('^[A-Za-z0-9-]{1,30}$', '1 to 30 letters, digits and -', {
     description:
-      'How the agent is called, such as `mcp`, `a2a` or `http`: 1 to 30 lower-case letters, digits and -',
+      'How the agent is called: 1 to 30 letters, digits and -. Agents of `http`, `mcp` and `a2a`, in letters of either ' +
+      'case, can be invoked; agents of other protocols can only be found.',
     examples: ['http'],
   }),
   endpoint: Patterned(

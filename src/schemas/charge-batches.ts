@@ -33,8 +33,12 @@ export const BatchedCapture = Closed({
   idempotencyKey,
 });
 
-/** Needs no idempotency key: releasing a hold twice has the effect of releasing it once. */
-export const BatchedRelease = Closed({ op: Op('release', 'Releases a hold.'), holdId });
+/** May have a key like its neighbors, but needs none: releasing a hold twice has the effect of releasing it once. */
+export const BatchedRelease = Closed({
+  op: Op('release', 'Releases a hold.'),
+  holdId,
+  idempotencyKey,
+});
 
 /** What a member may do, by its `op`. */
 export const BATCH_OPS = {

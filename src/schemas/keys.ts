@@ -50,7 +50,7 @@ export const releaseHolds = Type.Optional(
   Type.Boolean({
     default: false,
     description:
-      'Whether open holds by these spend keys are released. Otherwise they can still be captured, so that a running call ' +
+      'Whether open holds by these keys are released. Otherwise they can still be captured, so that a running call ' +
       'is paid.',
     examples: [true],
   }),

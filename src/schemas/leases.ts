@@ -95,7 +95,13 @@ export const SettlementBody = Closed({
     }),
   ),
 });
-export type SettlementBody = Static<typeof SettlementBody>;
+
+/** Each entry is checked separately, so that a malformed one does not fail the others. */
+export const SettlementEnvelope = Closed({
+  ...SettlementBody.properties,
+  entries: Type.Array(Type.Unknown(), { maxItems: SETTLED_MAX }),
+});
+export type SettlementEnvelope = Static<typeof SettlementEnvelope>;
 
 const leaseFields = {
   id: Id('lease', 'The id of the lease.'),
@@ -145,7 +151,9 @@ const SettledMember = Closed({
   createdAt: Timestamp,
 });
 const RefusedMember = Closed({
-  sequence: Sequence,
+  sequence: Type.Optional(
+    Type.Integer({ ...Sequence, description: 'The number of the call, unless it is malformed.' }),
+  ),
   status: Type.Integer({ minimum: 400, maximum: 499, examples: [402] }),
   ...ErrorReply.properties,
 });

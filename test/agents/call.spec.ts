@@ -47,6 +47,25 @@ describe('an agent', () => {
     assert.deepEqual(agent.calls, []);
   });
 
+  it('is called by its protocol in letters of either case', async () => {
+    const agent = await agentThat(echo);
+    assert.equal((await call(agent, { protocol: 'HTTP' })).kind, 'answered');
+  });
+
+  for (const [protocol, answer, cause] of [
+    ['mcp', { hello: 1 }, / Version negotiation probe failed\.$/],
+    ['mcp', { jsonrpc: '2.0', id: 1, error: { code: 'no', message: 7 } }, / probe failed\.$/],
+    ['a2a', { hello: 1 }, / expected 'jsonrpc' to be exactly '2\.0', got undefined\.$/],
+  ] as const) {
+    it(`by ${protocol} that answers ${JSON.stringify(answer)} is told in a line that it breaks its protocol`, async () => {
+      const agent = await agentThat((_, response) => sendJson(response, answer));
+      const failed = await call(agent, { protocol });
+      assertFailed(failed, 'invalid_answer', /^The response of the agent does not follow its/);
+      assertFailed(failed, 'invalid_answer', cause);
+      assertFailed(failed, 'invalid_answer', /^[^\n]+$/);
+    });
+  }
+
   for (const protocol of ['http', 'mcp', 'a2a']) {
     describe(`by ${protocol}`, () => {
       it('is not called at an address that is not public', async () => {

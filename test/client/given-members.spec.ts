@@ -54,7 +54,7 @@ const ASKS: Readonly<Record<string, Ask>> = {
       as({ apiKey, tool: 'search', amount: 0.1, metadata, idempotencyKey }),
       as({ op: 'hold', apiKey, tool: 'search', amount: 1, expiresIn: 60, idempotencyKey }),
       as({ op: 'capture', holdId: 'hld_1', amount: 1, final: true, over: 'cap', idempotencyKey }),
-      as({ op: 'release', holdId: 'hld_2' }),
+      as({ op: 'release', holdId: 'hld_2', idempotencyKey }),
     ]),
   refund: ({ farebox }, as) =>
     farebox.refund(as({ chargeId: 'chg_1', amount: 0.1, idempotencyKey })),

@@ -62,7 +62,7 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       const results = await farebox.batch([
         { ...asked, amount: 1 },
         { ...asked, amount: usd('0.01') },
-        { op: 'release', holdId: other.id },
+        { op: 'release', holdId: other.id, idempotencyKey: 'release' },
         { op: 'capture', holdId: held.id, amount: '0.5', metadata: { n: 1 } },
         { op: 'hold', ...asked, amount: 3, expiresIn: 60 },
         { op: 'capture', holdId: `hld_${ID}` },

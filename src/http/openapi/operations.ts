@@ -369,7 +369,8 @@ export const OPERATIONS = {
     summary: 'Revoke a key',
     description:
       'The key stops working everywhere within a second. You cannot undo this. Developers can still extend open holds by the key, and ' +
-      'capture what they reserve. With `releaseHolds`, those of a spend key are released instead.',
+      'capture what they reserve. With `releaseHolds`, those of a spend key are released instead; for a consumer key of the account, those of all ' +
+      'its consumer keys, since a hold does not say which of them placed it. This can be repeated after the key has ended.',
   },
   createTool: {
     tag: 'Earnings',
@@ -465,7 +466,8 @@ export const OPERATIONS = {
     tag: 'Agents (legacy)',
     summary: 'Invoke an agent',
     description:
-      'Calls an agent under a grant, which counts as used even if the agent fails. The status is 200 when it has ended ' +
+      'Calls an agent under a grant, which counts as used even if the agent fails. Agents of other protocols than `http`, ' +
+      '`mcp` and `a2a` are refused and use no grant. The status is 200 when it has ended ' +
       'within two seconds, otherwise 202: get the invocation later to see how it ended.',
   },
   getInvocation: {

@@ -1,6 +1,11 @@
 /** The rows of the table of routes for leases. */
 import { LeaseBody, LeaseReply, LeasesReply, PlacedLeaseReply } from '../../schemas/leases.ts';
-import { RenewBody, SettlementBody, SettlementReply } from '../../schemas/leases.ts';
+import {
+  RenewBody,
+  SettlementBody,
+  SettlementEnvelope,
+  SettlementReply,
+} from '../../schemas/leases.ts';
 import { Id, PageQuery } from '../../schemas/shapes.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { BATCH_BYTES_MAX } from '../handlers/charges/charge-batches.ts';
@@ -64,9 +69,10 @@ export const LEASE_ENDPOINTS: readonly Endpoint[] = [
     rate: 'none',
     params: leaseParams,
     body: SettlementBody,
+    accepts: SettlementEnvelope,
     bodyBytesMax: BATCH_BYTES_MAX,
     replies: { 200: SettlementReply },
-    errors: ['invalid_amount', 'lease_not_found', 'lease_fenced'],
+    errors: ['lease_not_found', 'lease_fenced'],
     handle: postSettlement,
   }),
   post('/v1/leases/:id/renew', {

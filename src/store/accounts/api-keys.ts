@@ -249,24 +249,35 @@ export interface WhichKey {
   readonly accountId?: string;
 }
 
-const inForce = ({ id, accountId }: WhichKey) => sql.fragment`
-  ${sql.and([
+const matches = ({ id, accountId }: WhichKey, condition: Fragment | false = false) =>
+  sql.and([
     sql.fragment`id = ${id}`,
     accountId !== undefined && sql.fragment`account_id in ${accountAndTest(accountId)}`,
-    IS_ACTIVE,
-  ])}
-`;
+    condition,
+  ]);
 
-/** Revokes a key immediately. Returns it, or null when no active key matches. */
+/** Active or not. */
+export async function findKey(connection: Connection, which: WhichKey): Promise<StoredKey | null> {
+  return connection.maybeOne(sql.type(keyRow)`
+    select ${storedKey} from farebox.api_keys where ${matches(which)}
+  `);
+}
+
+/**
+ * Revokes a key immediately. Returns it, or null when no active key matches. With `isRepeatable`, it may be a key that
+ * has ended before.
+ */
 export async function revokeKey(
   connection: Connection,
   which: WhichKey,
+  { isRepeatable = false }: { readonly isRepeatable?: boolean } = {},
 ): Promise<StoredKey | null> {
-  return connection.maybeOne(sql.type(keyRow)`
+  const revoked = await connection.maybeOne(sql.type(keyRow)`
     update farebox.api_keys set revoked_at = now(), changed_at = now()
-    where ${inForce(which)}
+    where ${matches(which, isRepeatable ? sql.fragment`revoked_at is null` : IS_ACTIVE)}
     returning ${storedKey}
   `);
+  return revoked || !isRepeatable ? revoked : findKey(connection, which);
 }
 
 /** Makes a key expire in `overlapSeconds`, never later than it already does. Returns null like `revokeKey`. */
@@ -279,7 +290,7 @@ export async function expireKey(
     update farebox.api_keys
     set expires_at = least(expires_at, now() + make_interval(secs => ${overlapSeconds})),
       changed_at = now()
-    where ${inForce(which)}
+    where ${matches(which, IS_ACTIVE)}
     returning ${storedKey}
   `);
 }

@@ -63,6 +63,11 @@ export function findTestAccount(
   );
 }
 
+/** By the UUID of the account. */
+export function getHolder(connection: Connection, accountId: string): Promise<Holder> {
+  return connection.one(sql.type(holderRow)`${holder} where id = ${accountId}`);
+}
+
 /** By the UUID of the consumer. */
 export function findHolder(connection: Connection, consumerId: string): Promise<Holder | null> {
   return connection.maybeOne(sql.type(holderRow)`${holder} where consumer_id = ${consumerId}`);

@@ -67,6 +67,8 @@ export interface NewInvocation {
   /** SHA-256 of the request, in hex. */
   readonly requestHash: string;
   readonly receiptKey: number;
+  /** Whether agents of its protocol can be called. */
+  readonly isCallable: boolean;
 }
 
 export type AdmitResult =
@@ -78,7 +80,8 @@ export type AdmitResult =
   /** The account has as many invocations in progress as it can. */
   | { readonly kind: 'too_many_open' }
   /** The grant is used up, revoked, expired or for another agent. */
-  | { readonly kind: 'grant_not_active' };
+  | { readonly kind: 'grant_not_active' }
+  | { readonly kind: 'not_callable' };
 
 const invocationRow = row(Invocation);
 const callRow = row(AgentCall);
@@ -119,6 +122,7 @@ export async function admitInvocation(
 }
 
 async function admit(connection: Connection, request: NewInvocation): Promise<AdmitResult> {
+  if (!request.isCallable) return { kind: 'not_callable' };
   const invocation = await insert(connection, request);
   if (invocation) return { kind: 'admitted', invocation };
   const grant = await findGrantFor(connection, request.accountId, request.grantId);

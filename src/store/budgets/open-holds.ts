@@ -1,6 +1,6 @@
 /**
- * Releases the open holds of spend keys that have ended, each as its developer would. One that is captured
- * meanwhile is paid: whichever locks the hold first wins.
+ * Releases the open holds of keys that have ended, each as its developer would. One that is captured meanwhile is paid:
+ * whichever locks the hold first wins.
  */
 import { Type, type Static } from 'typebox';
 import { uuidFloor } from '../../domain/ids.ts';
@@ -25,10 +25,14 @@ const AT_ONCE = 200;
 const NO_RECEIPT = 0;
 
 /**
- * The holds of one spend key, by its id, of all keys of a node and of the nodes below, by its number, or of
- * all spend keys that anybody can hold.
+ * The holds of one spend key, by its id, of all keys of a node and of the nodes below, by its number, of all spend keys
+ * that anybody can hold, or of the account's consumer keys: a hold does not say which of those placed it.
  */
-export type HoldsOf = { readonly keyId: string } | { readonly number: number } | 'all_keys';
+export type HoldsOf =
+  | { readonly keyId: string }
+  | { readonly number: number }
+  | 'all_keys'
+  | 'account_keys';
 
 export async function releaseOpenHolds(
   database: Database,
@@ -69,7 +73,7 @@ async function listOpenHolds(
   return connection.any(sql.type(holdRow)`
     select h.id, a.developer_id as "developerId", h.developer as "developerNumber"
     from farebox.holds h
-    join farebox.spend_keys k on k.ledger = h.ledger and k.consumer_id = h.consumer_id and k.number = h.spend_key
+    left join farebox.spend_keys k on k.ledger = h.ledger and k.consumer_id = h.consumer_id and k.number = h.spend_key
     join farebox.accounts a on a.developer_number = h.developer
     where h.ledger = ${ledger} and h.consumer_id = ${consumerId} and ${isOpen('h')} and h.tool <> '' and ${ofKeys}
       and h.id > ${afterId === undefined ? openHoldFloor() : sql.fragment`${afterId}::uuid`}
@@ -78,7 +82,9 @@ async function listOpenHolds(
 }
 
 function conditionOf(which: HoldsOf): Fragment {
-  if (which === 'all_keys') return sql.fragment`k.developer is null`;
+  if (which === 'all_keys') return sql.fragment`k.number is not null and k.developer is null`;
+  // With a limit for each developer, they charge by the number of a key that nobody holds.
+  if (which === 'account_keys') return sql.fragment`(h.spend_key = 0 or k.developer is not null)`;
   if ('keyId' in which) return sql.fragment`k.id = ${which.keyId}`;
   return sql.fragment`k.path @> array[${which.number}::int4]`;
 }

@@ -61,19 +61,24 @@ interface SettledRow {
   readonly limit_micros: Micros | null;
 }
 
-/** In one commit. Debts are repaid from what is released. The caller ensures that no number occurs twice. */
+/**
+ * In one commit. Debts are repaid from what is released. A number that occurs again has the outcome of its first entry
+ * if it asks for the same, and is refused otherwise.
+ */
 export async function settleLease(
   database: Database,
   { developerNumber, leaseId, fence, entries, isFinal }: Settlement,
   receiptKey: number,
   replay: ReplayWindow,
 ): Promise<SettledLease> {
+  const numbered = Map.groupBy(entries, ({ idempotencyHash }) => idempotencyHash);
+  const firsts = [...numbered.values()].flatMap(([first]) => first ?? []);
   const columns = [
-    uuidArray(entries.map(({ id }) => id)),
-    textArray(entries.map(({ tool }) => tool)),
-    int8Array(entries.map(({ amountMicros }) => amountMicros)),
-    ...identityColumns(entries),
-    textArray(entries.map(({ metadata }) => metadata)),
+    uuidArray(firsts.map(({ id }) => id)),
+    textArray(firsts.map(({ tool }) => tool)),
+    int8Array(firsts.map(({ amountMicros }) => amountMicros)),
+    ...identityColumns(firsts),
+    textArray(firsts.map(({ metadata }) => metadata)),
   ].map((column) => sql.binary(column));
   return database.transaction(async (tx) => {
     const rows = await tx.any(sql.prepared('settle_lease', unchecked<SettledRow>())`
@@ -90,13 +95,30 @@ export async function settleLease(
       await lockConsumer(tx, lease);
       await repayDebts(tx, [lease]);
     }
-    const outcomes: SettledOutcome[] = [];
-    for (const found of rows) outcomes[found.ord - 1] = outcomeOf(found);
-    if (outcomes.length !== entries.length) {
-      throw new Error(`${entries.length} entries settled, ${outcomes.length} decided`);
-    }
-    return { kind: 'settled', lease, outcomes };
+    const decided = new Map(
+      rows.flatMap((found) => {
+        const first = firsts[found.ord - 1];
+        return first ? [[first.idempotencyHash, { first, outcome: outcomeOf(found) }]] : [];
+      }),
+    );
+    return {
+      kind: 'settled',
+      lease,
+      outcomes: entries.map((entry) => {
+        const made = decided.get(entry.idempotencyHash);
+        if (!made) throw new Error(`an entry of ${entries.length} was not decided`);
+        return made.first === entry ? made.outcome : repeated(made, entry);
+      }),
+    };
   });
+}
+
+function repeated(
+  { first, outcome }: { readonly first: SettledEntry; readonly outcome: SettledOutcome },
+  { fingerprint }: SettledEntry,
+): SettledOutcome {
+  if (fingerprint !== first.fingerprint) return { kind: 'key_reused' };
+  return outcome.kind === 'done' ? { ...outcome, kind: 'replayed' } : outcome;
 }
 
 function outcomeOf({

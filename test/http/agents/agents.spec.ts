@@ -154,10 +154,15 @@ describe('POST /register', () => {
     assert.deepEqual(await find('jaudo'), [odd.id]);
   });
 
+  it('keeps the protocol as it was written, in letters of either case', async () => {
+    const agent = { id: 'shouting', protocol: 'MCP' };
+    assert.equal(bodyOf(await register(agent), 201, AgentReply).protocol, 'MCP');
+  });
+
   const bounds: readonly (readonly [field: string, atBound: unknown, ...refused: unknown[]])[] = [
     ['id', 'x'.repeat(100), 'x'.repeat(101), '', 'a b', 'a/b', '-a', '.a', 'ä', 'a\n', 7, null],
     ['name', 'x'.repeat(100), 'x'.repeat(101), '', ' ', 'a\nb', 'a\u0000', '\ud800', 7, null],
-    ['protocol', 'p'.repeat(30), 'p'.repeat(31), '', 'MCP', 'm cp', 'm_cp', 7, null],
+    ['protocol', 'p'.repeat(30), 'p'.repeat(31), '', 'm cp', 'm_cp', 'MÇP', 7, null],
     ['description', 'x'.repeat(2_000), 'x'.repeat(2_001), 'a\u0000', '\udfff', 7, null],
     ['capabilities', Array(50).fill('x'.repeat(100)), Array(51).fill('x'), 'x', {}, null],
     ['intents', Array(50).fill('x'.repeat(100)), Array(51).fill('x'), 'x', {}, null],

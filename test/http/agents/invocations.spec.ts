@@ -54,8 +54,8 @@ describe('invocations while Temporal is away', () => {
   const insist = (...asked: Parameters<typeof post>): Promise<Answer> =>
     insistOn(() => post(...asked));
 
-  async function register(account: TestAccount, id: string): Promise<void> {
-    const body = { id, name: id, protocol: 'http', endpoint: 'https://agents.example.com' };
+  async function register(account: TestAccount, id: string, protocol = 'http'): Promise<void> {
+    const body = { id, name: id, protocol, endpoint: 'https://agents.example.com' };
     bodyOf(await post('/register', body, account), 201, AgentReply);
   }
 
@@ -86,6 +86,24 @@ describe('invocations while Temporal is away', () => {
     const shown = await call(api, 'GET', `/invoke/${id}`, { headers });
     assert.deepEqual(bodyOf(shown, 200, InvocationReply), answer.body);
     assertError(await call(api, 'GET', `/receipts/${id}`, { headers }), 404, 'not_found');
+  });
+
+  it('are refused before they use a grant if the protocol of the agent cannot be called', async () => {
+    const targetAgentId = 'changing';
+    const keys = { 'idempotency-key': 'changing' };
+    await register(maker, targetAgentId, 'HTTP');
+    const grantId = await grant({ targetAgentId });
+    const asked = { ...invocation(grantId), targetAgentId };
+    const made = bodyOf(await post('/invoke', asked, maker, keys), 202, InvocationReply);
+
+    await register(maker, targetAgentId, 'gRPC');
+    const unused = await grant({ targetAgentId });
+    const refused = await post('/invoke', { ...asked, grantId: unused });
+    assertError(refused, 400, 'invalid_request', 'targetAgentId');
+    assert.match(JSON.stringify(refused.body), /gRPC.*http, mcp, and a2a/);
+    assert.deepEqual(await countsOf(unused), { uses: 0, invocations: 0 });
+    const again = await post('/invoke', asked, maker, keys);
+    assert.equal(bodyOf(again, 202, InvocationReply).id, made.id);
   });
 
   it('are granted and accepted while reads have every connection for reads', async () => {

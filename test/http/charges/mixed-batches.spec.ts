@@ -151,6 +151,14 @@ describe('POST /v1/charges/batch with holds', () => {
     }
   });
 
+  it('releases a hold by a member with an idempotency key, which changes nothing', async () => {
+    const { id: holdId } = await place(api, account, { amount: 1 });
+    const release = { op: 'release', holdId, idempotencyKey: 'release' };
+    const released = { status: 200, hold: { status: 'released', remaining: 0 } };
+    assert.partialDeepStrictEqual(await post([release, release]), [released, released]);
+    assert.partialDeepStrictEqual(await post([release]), [released]);
+  });
+
   it('gives each malformed member its own error, and does the others', async () => {
     const { id: holdId } = await place(api, account, { amount: 1 });
     const stranger = await api.createAccount(10);
@@ -163,6 +171,7 @@ describe('POST /v1/charges/batch with holds', () => {
       { op: 'capture', holdId: 'hld_x' },
       { op: 'capture', holdId: strange.id },
       { op: 'release', holdId: 7 },
+      { op: 'release', holdId, idempotencyKey: ' ' },
       { op: 'capture', holdId, amount: 0 },
       { op: 'capture', holdId, over: 'more' },
       asking('hold', 1, { apiKey: 'x' }),
@@ -183,6 +192,7 @@ describe('POST /v1/charges/batch with holds', () => {
         ['hold_not_found', undefined],
         ['hold_not_found', undefined],
         ['invalid_request', 'holdId'],
+        ['invalid_idempotency_key', undefined],
         ['invalid_amount', 'amount'],
         ['invalid_request', 'over'],
         ['invalid_api_key', 'apiKey'],

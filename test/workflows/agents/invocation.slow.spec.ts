@@ -63,6 +63,7 @@ describe('an invocation', () => {
       capability: 'translate',
       payloadText: JSON.stringify(payload),
       idempotencyKey: undefined,
+      isCallable: true,
       requestHash: hash('sha256', 'any'),
       receiptKey: 1,
     };
@@ -222,9 +223,12 @@ describe('an invocation', () => {
     });
   }
 
-  it('fails without a call when the protocol cannot be invoked', async () => {
+  it('fails without another call when the agent has since been registered with a protocol that cannot be invoked', async () => {
+    await harness.agent('odd', (_, response) => void response.writeHead(500).end());
+    const { id } = await harness.invoke('odd');
+    await until(async () => (await harness.invocationNow(id)).lastError !== undefined);
     const agent = await harness.agent('odd', echo, 'acp');
-    const { status, error } = await harness.outcomeOf('odd');
+    const { status, error } = await harness.ended(id);
     assert.deepEqual([status, error?.code], ['failed', 'protocol_not_supported']);
     assert.deepEqual(agent.calls, []);
   });

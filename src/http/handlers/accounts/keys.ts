@@ -19,6 +19,7 @@ import { getAccount, lockAccount } from '../../../store/accounts/accounts.ts';
 import {
   countKeys,
   expireKey,
+  findKey,
   findKnownKey,
   insertKeys,
   listKeys,
@@ -27,9 +28,16 @@ import {
   type KeyOwner,
   type KnownKey,
   type StoredKey,
+  type WhichKey,
 } from '../../../store/accounts/api-keys.ts';
-import { ensureTestAccount, type Holder } from '../../../store/accounts/test-accounts.ts';
+import {
+  ensureTestAccount,
+  getHolder,
+  type Holder,
+} from '../../../store/accounts/test-accounts.ts';
+import { releaseOpenHolds } from '../../../store/budgets/open-holds.ts';
 import type { Transaction } from '../../../store/database.ts';
+import { afterCommit } from '../../answer-errors.ts';
 import { freshKey, knownKey, type KeyToShow } from '../../derived-keys.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { cannotShowAgain, keyReused, retryOf, type Repeatable } from '../../repeated-requests.ts';
@@ -119,12 +127,27 @@ export async function postKeyRevocation(
   const which = keyOf(caller, params);
   const spendKey = await revokeIfSpendKey(api, caller, which.id, body);
   if (spendKey) return { status: 200, body: spendKey };
-  if (body.releaseHolds === true) {
-    throw invalidField('releaseHolds', 'Only the holds of spend keys can be released.');
-  }
-  const key = isSignedIn(caller) ? await revokeKey(api.database, which) : null;
+  if (!isSignedIn(caller)) throw noSuchKey();
+  const key = await (body.releaseHolds === true
+    ? revokeWithHolds(api, which)
+    : revokeKey(api.database, which));
   if (!key) throw noSuchKey();
   return { status: 200, body: listed(key) };
+}
+
+/** Also a key that has ended before, so that releasing holds can be repeated. */
+async function revokeWithHolds({ database }: Api, which: WhichKey): Promise<StoredKey | null> {
+  const found = await findKey(database, which);
+  if (!found) return null;
+  if (found.kind !== 'consumer') {
+    throw invalidField('releaseHolds', 'Only consumer keys and spend keys have holds to release.');
+  }
+  const key = await revokeKey(database, which, { isRepeatable: true });
+  return afterCommit(async () => {
+    const holder = await getHolder(database, found.accountId);
+    await releaseOpenHolds(database, holder, 'account_keys');
+    return key;
+  });
 }
 
 interface AskedKey {

@@ -1,4 +1,5 @@
 /** Invocations of agents (legacy, specification section 4.4). */
+import { AGENT_PROTOCOLS, callableProtocol } from '../../../domain/agent-protocol.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import { OPEN_INVOCATIONS_MAX } from '../../../domain/invocation.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
@@ -12,6 +13,7 @@ import {
 import { requestInvocation } from '../../../invocations/request-invocation.ts';
 import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
+import { invalidField } from '../../invalid-field.ts';
 import { idIn, noSuch } from '../../look-ups.ts';
 import { keyReused, requestHashOf } from '../../repeated-requests.ts';
 import { REPLAYED } from '../../respond.ts';
@@ -22,6 +24,8 @@ export const INVOCATION_BYTES_MAX = 256 * 1024;
 /** The part of the caller's two seconds that the service and the agent may use. */
 const ANSWER_TIMEOUT_MS = 1_500;
 
+const CALLABLE = new Intl.ListFormat('en-US').format(AGENT_PROTOCOLS);
+
 /** Answers within two seconds: 200 when the invocation has ended, 202 while it continues. */
 export async function postInvocation(
   api: Api,
@@ -29,8 +33,8 @@ export async function postInvocation(
 ): Promise<Reply<InvocationReply, 200 | 202>> {
   const byMs = performance.now() + ANSWER_TIMEOUT_MS;
   const { targetAgentId, grantId, capability, payload } = body;
-  if (!(await findAgent(api.invocations.database, targetAgentId)))
-    throw noSuch('agent', 'targetAgentId');
+  const agent = await findAgent(api.invocations.database, targetAgentId);
+  if (!agent) throw noSuch('agent', 'targetAgentId');
   const grantRowId = uuidOf('grant', grantId);
   if (grantRowId === undefined) throw noSuch('grant', 'grantId');
   const asked = { targetAgentId, grantId, capability, payload };
@@ -43,6 +47,7 @@ export async function postInvocation(
     idempotencyKey,
     requestHash: requestHashOf(asked),
     receiptKey: api.receipts.activeKey,
+    isCallable: callableProtocol(agent.protocol) !== undefined,
   };
   const result = await requestInvocation(api.invocations, request, byMs);
   switch (result.kind) {
@@ -59,6 +64,11 @@ export async function postInvocation(
         'grant_not_active',
         'The grant is used, revoked, expired or for another agent; nothing was invoked.',
         { param: 'grantId' },
+      );
+    case 'not_callable':
+      throw invalidField(
+        'targetAgentId',
+        `Agents of "${agent.protocol}" cannot be invoked, only those of ${CALLABLE}; the grant was not used.`,
       );
     case 'key_reused':
       throw keyReused('This Idempotency-Key belongs to an invocation with another request.');

@@ -40,8 +40,9 @@ const PARSERS: Readonly<Record<BatchOp, Parser>> = {
     return { op: 'capture', request: { developer, holdId, idempotencyKey: keyOf(body) }, body };
   },
   release: (developer, member) => {
-    const holdId = holdIdOf(release(member).holdId);
-    return { op: 'release', request: { developer, holdId, idempotencyKey: undefined } };
+    const body = release(member);
+    const holdId = holdIdOf(body.holdId);
+    return { op: 'release', request: { developer, holdId, idempotencyKey: keyOf(body) } };
   },
 };
 

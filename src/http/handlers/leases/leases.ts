@@ -10,17 +10,19 @@ import {
 } from '../../../charging/lease-requests.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import { wireId } from '../../../domain/ids.ts';
+import { isSequence } from '../../../domain/lease.ts';
 import { isTest } from '../../../domain/mode.ts';
 import { dollarsOf, formatDollars } from '../../../domain/money.ts';
-import type {
-  LeaseBody,
-  LeaseReply,
-  LeasesReply,
-  PlacedLeaseReply,
-  RenewBody,
-  SettlementBody,
-  SettlementMember,
-  SettlementReply,
+import {
+  SettlementEntry,
+  type LeaseBody,
+  type LeaseReply,
+  type LeasesReply,
+  type PlacedLeaseReply,
+  type RenewBody,
+  type SettlementEnvelope,
+  type SettlementMember,
+  type SettlementReply,
 } from '../../../schemas/leases.ts';
 import type { PageQuery } from '../../../schemas/shapes.ts';
 import type { KeyOwner } from '../../../store/accounts/api-keys.ts';
@@ -37,6 +39,7 @@ import { mayBeArchived } from '../../refuse-archived.ts';
 import { keyReused } from '../../repeated-requests.ts';
 import { REPLAYED } from '../../respond.ts';
 import type { Api } from '../../services.ts';
+import { bodyValidator } from '../../validation.ts';
 import { insufficientBalance, refusalError } from '../charges/charge-errors.ts';
 
 /** 201; `Idempotency-Replayed: true` when this key has already placed the lease. */
@@ -50,11 +53,7 @@ export async function postLease(
       price === undefined ? null : amountOf(`tools.${n}.price`, price, CHARGEABLE);
     return { name, askedMicros };
   });
-  refuseTwice(
-    'tools',
-    tools.map(({ name }) => name),
-    (index) => `tools.${index}`,
-  );
+  refuseTwice(tools.map(({ name }) => name));
   const amountMicros = amountOf('amount', body.amount, CHARGEABLE);
   const { apiKey, expiresIn } = body;
   const asked = { developer: caller, apiKey, tools, amountMicros, expiresIn, idempotencyKey };
@@ -124,36 +123,26 @@ const SETTLEMENTS = { method: 'POST', route: '/v1/leases/:id/settle' } as const;
 /** Always 200; each entry's result has a status of its own, and a refused one counts as a refusal. */
 export async function postSettlement(
   api: Api,
-  { caller, params, body, requestId }: Request<SettlementBody>,
+  { caller, params, body, requestId }: Request<SettlementEnvelope>,
 ): Promise<Reply<SettlementReply>> {
-  const { entries, fence, final = false } = body;
-  refuseTwice(
-    'sequence',
-    entries.map(({ sequence }) => sequence),
-    (n) => `entries.${n}.sequence`,
-  );
-  const settled = await settle(api, caller, {
-    leaseId: leaseIdOf(params),
-    fence,
-    isFinal: final,
-    entries: entries.map(({ sequence, tool, amount, metadata }, n) => ({
-      sequence,
-      tool,
-      amountMicros: amountOf(`entries.${n}.amount`, amount, CHARGEABLE),
-      metadata,
-    })),
-  });
+  const { fence, final = false } = body;
+  const asked = await mapInSlices(body.entries, parseEntry);
+  const entries = asked.filter((each): each is AskedEntry => !(each instanceof ApiError));
+  const leaseId = leaseIdOf(params);
+  const settled = await settle(api, caller, { leaseId, fence, isFinal: final, entries });
   const { lease, outcomes } = settled;
-  const { baseUrl } = api.config;
-  const results = await mapInSlices(entries, (entry, n): SettlementMember => {
+  const outcomeOf = new Map(entries.map((entry, n) => [entry, outcomes[n]]));
+  const refused = (entry: unknown, error: ApiError) => {
+    api.responses.failedMember(caller, requestId, entry, error, SETTLEMENTS);
+    const reply = errorBody(error, api.config.baseUrl, requestId);
+    return { ...numberOf(entry), status: error.status, ...reply };
+  };
+  const results = await mapInSlices(asked, (entry, n): SettlementMember => {
+    if (entry instanceof ApiError) return refused(body.entries[n], entry);
     const { sequence, tool } = entry;
-    const outcome = outcomes[n];
+    const outcome = outcomeOf.get(entry);
     if (!outcome) throw new Error(`entry ${n} was not decided`);
-    if (!('chargeId' in outcome)) {
-      const error = entryError(outcome, lease);
-      api.responses.failedMember(caller, requestId, entry, error, SETTLEMENTS);
-      return { sequence, status: error.status, ...errorBody(error, baseUrl, requestId) };
-    }
+    if (!('chargeId' in outcome)) return refused(entry, entryError(outcome, lease));
     const { chargeId: id, amountMicros, receiptKey } = outcome;
     const { consumerId, developerId } = lease;
     const charge = { id, consumerId, developerId, tool, amountMicros, cardVersion: 0, receiptKey };
@@ -170,6 +159,28 @@ export async function postSettlement(
     };
   });
   return { status: 200, body: { results, lease: wireLease(lease) } };
+}
+
+type AskedEntry = SettleRequest['entries'][number];
+
+const settlementEntry = bodyValidator(SettlementEntry);
+
+/** A malformed entry fails on its own: its error is returned. */
+function parseEntry(asked: unknown): AskedEntry | ApiError {
+  try {
+    const { sequence, tool, amount, metadata } = settlementEntry(asked);
+    return { sequence, tool, amountMicros: amountOf('amount', amount, CHARGEABLE), metadata };
+  } catch (error) {
+    if (error instanceof ApiError) return error;
+    throw error;
+  }
+}
+
+/** Says which entry a result is about, if its number can be read. */
+function numberOf(entry: unknown): { readonly sequence?: number } {
+  if (typeof entry !== 'object' || entry === null || !('sequence' in entry)) return {};
+  const { sequence } = entry;
+  return isSequence(sequence) ? { sequence } : {};
 }
 
 /** 200 with the lease, even if it was already released or had nothing left. */
@@ -235,7 +246,7 @@ function entryError(
     case 'key_reused':
       return new ApiError(
         'idempotency_key_reused',
-        'This number was settled with another tool, amount or metadata.',
+        'This number was sent with another tool, amount or metadata.',
         { param: 'sequence' },
       );
   }
@@ -277,14 +288,10 @@ function leaseError(api: Api, refusal: LeaseRefusal): ApiError {
   }
 }
 
-function refuseTwice(
-  what: string,
-  values: readonly (string | number)[],
-  paramOf: (index: number) => string,
-): void {
-  if (new Set(values).size === values.length) return;
-  const index = values.findIndex((value, n) => values.indexOf(value) < n);
-  throw invalidField(paramOf(index), `${what}: ${values[index]} appears twice.`);
+function refuseTwice(tools: readonly string[]): void {
+  if (new Set(tools).size === tools.length) return;
+  const index = tools.findIndex((name, n) => tools.indexOf(name) < n);
+  throw invalidField(`tools.${index}`, `tools: ${tools[index]} appears twice.`);
 }
 
 function leaseClosed({ status }: Lease): ApiError {
