@@ -4,7 +4,7 @@ import { Client } from 'pg';
 import type { Locator, Page } from 'playwright-core';
 import { uuidOf } from '../../src/domain/ids.ts';
 import { closeBudget, makeBudget, makeKey, showBudget, spend } from '../support/budget-requests.ts';
-import { place } from '../support/hold-requests.ts';
+import { askCapture, place } from '../support/hold-requests.ts';
 import { call, charge } from '../support/http.ts';
 import { openCheckout } from '../support/payments.ts';
 import {
@@ -157,6 +157,41 @@ describe('the console for consumers', function () {
     assert.equal(await page.getByText('Create a key').count(), 0);
     const row = page.getByRole('region', { name: 'Budgets' }).getByRole('row', { name: 'closed' });
     assert.match(await row.innerText(), /\$0\.00\s+–$/);
+  });
+
+  it('releases what the consumer keys have reserved when one is revoked, and again later', async () => {
+    await open();
+    const { api } = harness.stack;
+    const account = await harness.newAccount(20);
+    const hold = await place(api, account, { amount: 2 });
+    const { request } = window.context;
+    await window.enter(account, '/keys');
+    const body = { kind: 'consumer', name: 'other' };
+    const made = await request.post(`${api.url}/v1/keys`, {
+      headers: { origin: api.url },
+      data: body,
+      failOnStatusCode: true,
+    });
+    const { key: consumerKey } = await made.json();
+    await page.reload();
+    const actions = page.getByRole('button', { name: /^Actions for key/ });
+    await actions.click();
+    await page.getByRole('menuitem', { name: 'Revoke key' }).click();
+    const revoke = await openedDialog(page, 'Revoke key');
+    await revoke.getByLabel('Release what open holds by all your consumer keys').check();
+    assert.equal(await revoke.getByText('A lease').count(), 0);
+    await revoke.getByRole('button', { name: 'Revoke key' }).click();
+    await page.getByText('Revoked', { exact: true }).waitFor();
+    assert.equal((await askCapture(api, account, hold.id)).status, 409);
+
+    const later = await place(api, { ...account, consumerKey }, { amount: 2 });
+    await actions.click();
+    await page.getByRole('menuitem', { name: 'Release open holds' }).click();
+    const release = await openedDialog(page, 'Release open holds');
+    await release.getByText('of all your consumer keys').waitFor();
+    await release.getByRole('button', { name: 'Release open holds' }).click();
+    await release.waitFor({ state: 'detached' });
+    assert.equal((await askCapture(api, account, later.id)).status, 409);
   });
 
   it('shows each rule of a budget, and says that its leases outlive a revoked key', async () => {

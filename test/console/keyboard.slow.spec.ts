@@ -126,7 +126,7 @@ describe('the console by keyboard', function () {
     await revoke();
     await choose(dialog().getByRole('button', { name: 'Revoke key' }));
     await page.getByText('Revoked', { exact: true }).waitFor();
-    await until(() => isFocused(page.getByRole('region', { name: 'Keys' })));
+    await until(() => isFocused(actions));
   });
 
   it('keeps the focus at a button that waits for its answer', async () => {

@@ -120,7 +120,12 @@ export function KeyCard({ kind, title, empty, snippet, budget }: KeysProps) {
         {asked?.what === 'release' && (
           <ReleaseForm
             path={`/v1/keys/${asked.key.id}/revoke`}
-            of={`the key ending in ${asked.key.lastFour}`}
+            of={
+              isOfAccount(asked.key)
+                ? 'all your consumer keys'
+                : `the key ending in ${asked.key.lastFour}`
+            }
+            isOfAccount={isOfAccount(asked.key)}
             onDone={close}
           />
         )}
@@ -262,6 +267,11 @@ function isInForce({ revokedAt, expiresAt }: Key): boolean {
   return revokedAt === null && (expiresAt === null || Date.parse(expiresAt) > Date.now());
 }
 
+/** Not a spend key. */
+function isOfAccount({ budgetId }: Key): boolean {
+  return budgetId === undefined;
+}
+
 interface KeyProps {
   readonly of: Key;
   /** The status of a spend key's budget. */
@@ -306,7 +316,7 @@ function Actions({
   const mayRoll = endOf({ of: key, budgetStatus }) === undefined;
   // The budget of a key can get a later expiry, but stays closed.
   const mayRevoke = isInForce(key) && budgetStatus !== 'closed';
-  if (!mayRevoke && key.budgetId === undefined) return null;
+  if (!mayRevoke && key.kind !== 'consumer') return null;
   return (
     <Menu position="bottom-end">
       <Menu.Target>
@@ -446,14 +456,12 @@ function RevokeForm({ old, onDone }: { readonly old: Key; readonly onDone: () =>
         The key ending in <b>{old.lastFour}</b> stops working within a second. This cannot be
         undone.
       </Text>
-      {old.budgetId === undefined ? (
-        old.kind === 'consumer' && (
-          <Text>
-            What calls have already reserved with it can still be charged, for at most 24 hours.
-          </Text>
-        )
-      ) : (
-        <ReleaseHolds value={releaseHolds} onChange={setReleaseHolds} />
+      {old.kind === 'consumer' && (
+        <ReleaseHolds
+          value={releaseHolds}
+          onChange={setReleaseHolds}
+          isOfAccount={isOfAccount(old)}
+        />
       )}
       {revoke.error && <Failed error={revoke.error} />}
       <Group justify="flex-end">

@@ -1,6 +1,7 @@
 /**
- * What a spend key or a budget that ends leaves behind: leases, and the calls that still run, for which there
- * is a choice. It can be made later too.
+ * What a key or a budget that ends leaves behind: leases, and the calls that still run, for which there is a choice. It
+ * can be made later too. A consumer key of the account has no leases, and its holds are those of all such keys, since a
+ * hold does not say which of them placed it.
  */
 import { Button, Checkbox, Group, Stack, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
@@ -12,14 +13,19 @@ import { Failed } from './states.tsx';
 interface ReleaseHoldsProps {
   readonly value: boolean;
   readonly onChange: (value: boolean) => void;
+  readonly isOfAccount?: boolean;
 }
 
-export function ReleaseHolds({ value, onChange }: ReleaseHoldsProps) {
+export function ReleaseHolds({ value, onChange, isOfAccount = false }: ReleaseHoldsProps) {
   return (
     <>
-      <LeasesStay />
+      {!isOfAccount && <LeasesStay />}
       <Checkbox
-        label="Release what open holds have reserved (not leases)"
+        label={
+          isOfAccount
+            ? 'Release what open holds by all your consumer keys have reserved'
+            : 'Release what open holds have reserved (not leases)'
+        }
         description="Otherwise, the calls that placed the holds can still be paid for."
         checked={value}
         onChange={(event) => onChange(event.currentTarget.checked)}
@@ -44,10 +50,11 @@ interface ReleaseFormProps {
   readonly path: string;
   /** The keys that placed the holds, as they are called in the text. */
   readonly of: string;
+  readonly isOfAccount?: boolean;
   readonly onDone: () => void;
 }
 
-export function ReleaseForm({ path, of, onDone }: ReleaseFormProps) {
+export function ReleaseForm({ path, of, isOfAccount = false, onDone }: ReleaseFormProps) {
   const queries = useQueryClient();
   const release = useFormRequest({
     mutationFn: () => write(path, { releaseHolds: true }),
@@ -66,7 +73,7 @@ export function ReleaseForm({ path, of, onDone }: ReleaseFormProps) {
         What the open holds of {of} have reserved becomes available again. The calls that placed
         them can no longer be paid for.
       </Text>
-      <LeasesStay />
+      {!isOfAccount && <LeasesStay />}
       {release.error && <Failed error={release.error} />}
       <Group justify="flex-end">
         <CancelButton />
