@@ -195,6 +195,30 @@ describe('farebox doctor', () => {
     assert.deepEqual(rows, [{ findings: 2 }]);
   });
 
+  it('compares with Stripe while Temporal is away, and says that the other parts passed', async () => {
+    const away = { ...env, TEMPORAL_ADDRESS: '127.0.0.1:1' };
+    const { code, stdout, stderr } = await failing([], away);
+    assert.equal(code, 1);
+    assert.match(stdout, /^1 check failed:\nthe ledger agrees with the processor: top-up /);
+    assert.match(
+      stderr,
+      /^farebox: could not check the rest: Temporal did not respond at 127\.0\.0\.1:1\.\n$/,
+    );
+    await leaveManualTopUp();
+    const agreed = await failing([], away);
+    assert.equal(agreed.code, 2);
+    assert.equal(
+      agreed.stderr,
+      'farebox: could not check: Temporal did not respond at 127.0.0.1:1. The other parts passed.\n',
+    );
+    const neither = await failing([], { ...away, STRIPE_API_BASE: 'http://127.0.0.1:1' });
+    assert.equal(neither.code, 2);
+    assert.match(
+      neither.stderr,
+      /^farebox: could not check: Temporal did not respond .+\. Stripe could not be reached: .+\. The other parts passed\.\n$/,
+    );
+  });
+
   it('names a missing table, although the checks that read it cannot run', async () => {
     await books.sql.query('alter table farebox.webhook_deliveries rename to moved');
     const { code, stdout, stderr } = await failing(['--no-processor']);
