@@ -29,7 +29,7 @@ export interface MailDeps {
  */
 export type MailOutcome = 'sent' | 'refused' | 'not_configured';
 
-/** How many mails this process tried to send since its start, by what became of them: for its metrics. */
+/** The mails that this process has tried to send since its start, by outcome: for its metrics. */
 export const mailCounts: Record<MailOutcome | 'failed', number> = {
   sent: 0,
   refused: 0,
@@ -135,7 +135,7 @@ function withoutAddresses(error: unknown): Error {
 }
 
 /** Loads the client with the first mail. */
-async function openTransport(url: string): Promise<Transporter> {
+export async function openTransport(url: string): Promise<Transporter> {
   const { createTransport } = await import('nodemailer');
   return createTransport({
     url,

@@ -1,4 +1,4 @@
-/** The metrics count mails by what became of them, so that an alert can notice a mail server that takes none. */
+/** The metrics count mails by outcome, so that an alert can notice a mail server that takes none. */
 import assert from 'node:assert/strict';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { call } from '../support/http.ts';

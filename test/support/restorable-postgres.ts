@@ -129,7 +129,7 @@ export async function startRestorablePostgres() {
         await chmod(backup, 0o700);
       }),
 
-    /** Those that a restore has set, and the next base backup has too. */
+    /** The settings that a restore leaves, which the next base backup also has. */
     restoreSettings: () =>
       asSuperuser((client) =>
         valueOf(
