@@ -1,6 +1,7 @@
 /**
  * `farebox reconcile`: compares the processor's books with ours now. Exits with 1 if they differ, with 2 if it could
- * not check. With --settle it writes instead, and exits as other commands do. After a restore, while nothing else runs, it takes over what Stripe has and the ledger lost.
+ * not check. With --settle it writes instead, and exits as other commands do. After a restore, while nothing else runs,
+ * it takes over what Stripe has and the ledger lost.
  */
 import { WorkflowFailedError } from '@temporalio/client';
 import { rootCause } from '@temporalio/common';
