@@ -41,13 +41,13 @@ describe('the metrics of mails', () => {
       }
     });
   }
-
-  async function countsAt(port: number): Promise<Record<string, number>> {
-    const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-    return Object.fromEntries(
-      [...text.matchAll(/^farebox_mails_total\{outcome="(\w+)"\} (\d+)$/gm)].map(
-        ([, outcome, count]) => [outcome, Number(count)],
-      ),
-    );
-  }
 });
+
+async function countsAt(port: number): Promise<Record<string, number>> {
+  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  return Object.fromEntries(
+    [...text.matchAll(/^farebox_mails_total\{outcome="(\w+)"\} (\d+)$/gm)].map(
+      ([, outcome, count]) => [outcome, Number(count)],
+    ),
+  );
+}

@@ -193,14 +193,15 @@ describe('the part of traces that is recorded', () => {
   }
 });
 
-describe('the headers of traces', () => {
-  const headersOf = (text: string) =>
-    readConfig({
-      ...REQUIRED,
-      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318',
-      OTEL_EXPORTER_OTLP_HEADERS: text,
-    });
+function headersOf(text: string) {
+  return readConfig({
+    ...REQUIRED,
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318',
+    OTEL_EXPORTER_OTLP_HEADERS: text,
+  });
+}
 
+describe('the headers of traces', () => {
   for (const text of ['garbage', 'authorization:Bearer secret', 'a=b,secret', '=secret', 'a=50%']) {
     it(`are not "${text}", and the error shows no secret`, () => {
       assert.throws(
