@@ -1,12 +1,12 @@
 /**
- * `npm run check:alerts`: promtool checks deploy/alerts.yml and the queries of the dashboard, and runs the tests of
- * test/metrics/alerts.yml; then shows that these notice each alert that never comes, and each that always does. Builds
+ * `npm run check:alerts`: promtool checks deploy/alerts.yml and the queries of the dashboard, and runs the tests in
+ * test/metrics/alerts; then shows that these notice each alert that never comes, and each that always does. Builds
  * promtool, which needs Go and takes minutes the first time; `-- --promtool /usr/bin/promtool` uses another,
  * such as that of Debian's package `prometheus`.
  */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
@@ -14,6 +14,7 @@ import { parse, stringify } from 'yaml';
 import { ROOT } from '../src/root.ts';
 import { buildGoPrograms } from './go-programs.ts';
 
+const TESTS = 'test/metrics/alerts';
 const PROGRAM = 'github.com/prometheus/prometheus/cmd/promtool@v0.316.0';
 
 interface Rule {
@@ -27,12 +28,15 @@ const { values } = parseArgs({ options: { promtool: { type: 'string' } } });
 const promtool = values.promtool ?? join(await buildGoPrograms([PROGRAM]), 'promtool');
 const alerts = await readFile(join(ROOT, 'deploy/alerts.yml'), 'utf8');
 const { rules } = (parse(alerts) as { groups: [{ rules: Rule[] }] }).groups[0];
+const testFiles = await readdir(join(ROOT, TESTS));
 const folder = await mkdtemp(join(tmpdir(), 'farebox-alerts-'));
 try {
   await check(rules);
   await check(await dashboardRules());
-  const tests = await readFile(join(ROOT, 'test/metrics/alerts.yml'), 'utf8');
-  await writeFile(join(folder, 'tests.yml'), tests.replace('../../deploy/alerts.yml', 'rules.yml'));
+  for (const name of testFiles) {
+    const tests = await readFile(join(ROOT, TESTS, name), 'utf8');
+    await writeFile(join(folder, name), tests.replace('../../../deploy/alerts.yml', 'rules.yml'));
+  }
   await check(rules);
   await test();
   for (const rule of rules) {
@@ -54,7 +58,7 @@ async function check(these: readonly object[]): Promise<void> {
 }
 
 async function test(): Promise<void> {
-  await run(promtool, ['test', 'rules', join(folder, 'tests.yml')]);
+  await run(promtool, ['test', 'rules', ...testFiles.map((name) => join(folder, name))]);
 }
 
 function mistakesIn(rule: Rule): Record<string, Rule> {

@@ -117,6 +117,8 @@ const NOT_SHOWN = 3;
 /** For them, an exit code of 1 says that something is wrong with the books. */
 const INSPECTIONS = ['doctor', 'reconcile'];
 const NOT_INSPECTED = 2;
+/** The option with which one of them writes instead. */
+const WRITES = 'settle';
 /** They only show something, so what their reader did not read is not lost. */
 const ONLY_SHOWS = ['list', 'show', 'usage', 'deliveries', 'audit', 'env', 'codec-server'];
 /** They do too, without options. */
@@ -139,11 +141,13 @@ let isUnread = false;
 useEnvironment(withoutEmpty(process.env));
 const [first, second] = process.argv.slice(2);
 const asked = first === 'help' ? second : first;
+let inspects = asked !== undefined && INSPECTIONS.includes(asked);
 // Before a package that a command loads adds its own listener, which throws.
 process.stdout.on('error', endUnwritten);
 process.stderr.on('error', () => {});
 // The audit log names the command that made a change, as PostgreSQL knows it: `farebox key revoke`.
 program.hook('preAction', (_, command) => {
+  if (command.getOptionValue(WRITES) !== undefined) inspects = false;
   onlyShows =
     ONLY_SHOWS.includes(command.name()) ||
     (SHOWS_WITHOUT_OPTIONS.includes(command.name()) && !changesSomething(command));
@@ -175,7 +179,7 @@ try {
   await program.parseAsync();
 } catch (error) {
   if (error instanceof CommanderError) await endUsage(error);
-  else if (asked !== undefined && INSPECTIONS.includes(asked)) await endUnchecked(error);
+  else if (inspects) await endUnchecked(error);
   else await endFailed(error);
 }
 
@@ -197,7 +201,7 @@ function useEnvironment(env: Environment): void {
 /** Commander has printed what it has to say, but not as JSON. */
 async function endUsage(error: CommanderError): Promise<void> {
   process.exitCode = error.exitCode === 0 ? 0 : WRONG_USAGE;
-  if (error.exitCode === 0 || asked === undefined || !INSPECTIONS.includes(asked)) return;
+  if (error.exitCode === 0 || !inspects) return;
   if (process.argv.includes('--json')) await endUnchecked(error);
 }
 
@@ -235,17 +239,16 @@ async function isWritten(stream: NodeJS.WriteStream): Promise<void> {
 /** The command may have changed something. One whose reader has gone (`| head -1`) continues to its end. */
 function endUnwritten({ code, message }: NodeJS.ErrnoException): void {
   if (asked !== undefined && RUNS_ON.includes(asked)) return;
-  const isInspection = asked !== undefined && INSPECTIONS.includes(asked);
   if (code === 'EPIPE') {
     // Each write that fails says so.
-    if (!isUnread && !isInspection && !onlyShows) process.once('exit', endUnread);
+    if (!isUnread && !inspects && !onlyShows) process.once('exit', endUnread);
     isUnread = true;
     return;
   }
   process.stderr.write(
     `farebox: the output could not be written, so it is unknown what the command did: ${message}\n`,
   );
-  process.exit(isInspection ? NOT_INSPECTED : NOT_SHOWN);
+  process.exit(inspects ? NOT_INSPECTED : NOT_SHOWN);
 }
 
 /** A command that failed has printed its error. */

@@ -25,6 +25,7 @@ import {
   oneOf,
   readBaseUrl,
   readMasterSecrets,
+  refuseUnreadHeaders,
   required,
   sender,
   signingSecrets,
@@ -266,7 +267,15 @@ export function namesTemporal(env: Environment): boolean {
   return Boolean(env['TEMPORAL_ADDRESS'] || env['TEMPORAL_CONFIG_FILE']);
 }
 
+const TEMPORAL_FILES = [
+  'TEMPORAL_CONFIG_FILE',
+  'TEMPORAL_TLS_CLIENT_CERT_PATH',
+  'TEMPORAL_TLS_CLIENT_KEY_PATH',
+  'TEMPORAL_TLS_SERVER_CA_CERT_PATH',
+] as const;
+
 function temporalProfile(env: Environment): ReturnType<typeof loadClientConnectConfig> {
+  for (const name of TEMPORAL_FILES) refuseUnreadable(env, name);
   const file = env['TEMPORAL_CONFIG_FILE'];
   try {
     return loadClientConnectConfig({
@@ -277,6 +286,17 @@ function temporalProfile(env: Environment): ReturnType<typeof loadClientConnectC
     });
   } catch (error) {
     throw new ConfigError(`a TEMPORAL_... setting is wrong: ${(error as Error).message}`);
+  }
+}
+
+/** Temporal's reader does not say which setting names the file. */
+function refuseUnreadable(env: Environment, name: string): void {
+  const file = env[name];
+  if (!file) return;
+  try {
+    readFileSync(file);
+  } catch (error) {
+    throw new ConfigError(`${name} names a file that cannot be read: ${(error as Error).message}`);
   }
 }
 
@@ -393,6 +413,7 @@ function readTraces(env: Environment): TracesConfig | undefined {
   if (given.length === 0 || env['OTEL_SDK_DISABLED'] === 'true') return undefined;
   for (const name of given) url(env, name, '');
   if (oneOf(env, 'OTEL_TRACES_EXPORTER', 'otlp', ['otlp', 'none']) === 'none') return undefined;
+  refuseUnreadHeaders(env['OTEL_EXPORTER_OTLP_HEADERS'] ?? '');
   oneOf(env, 'OTEL_EXPORTER_OTLP_PROTOCOL', 'http/json', ['http/json', 'http/protobuf']);
   const sampler = oneOf(env, 'OTEL_TRACES_SAMPLER', 'parentbased_always_on', SAMPLERS);
   const text = env['OTEL_TRACES_SAMPLER_ARG'] ?? '1';

@@ -164,7 +164,8 @@ export function headerName(text: string): string {
 }
 
 export function hostAndPort(address: string): string {
-  if (/^[^\s/]+:\d{1,5}$/.test(address)) return address;
+  const port = Number(/^[^\s/]+:(\d{1,5})$/.exec(address)?.[1]);
+  if (port >= 1 && port <= 65_535) return address;
   throw new ConfigError(
     `TEMPORAL_ADDRESS must be host:port, such as temporal:7233, not "${address}"`,
   );
@@ -255,6 +256,27 @@ function readListedSecret(part: string, index: number): ListedSecret {
 function longEnough(secret: string, name: string): string {
   if (secret.length >= 32) return secret;
   throw new ConfigError(`MASTER_SECRET: ${name} must have at least 32 characters`);
+}
+
+/** OpenTelemetry drops what it cannot read, and would send traces without it. The error must not show it: it is secret. */
+export function refuseUnreadHeaders(text: string): void {
+  const parts = text.split(',').map((part) => part.trim());
+  if (parts.every((part) => part === '' || isHeader(part))) return;
+  throw new ConfigError(
+    'OTEL_EXPORTER_OTLP_HEADERS must be name=value, or several with commas, with special characters ' +
+      'percent-encoded, such as authorization=Bearer%20...',
+  );
+}
+
+function isHeader(part: string): boolean {
+  const [, value] = /^[\w!#$%&'*+.^`|~-]+ *=(.*)$/.exec(part) ?? [];
+  if (value === undefined) return false;
+  try {
+    decodeURIComponent(value);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** The error must not show it: it has the password. */

@@ -1,6 +1,7 @@
 /**
  * `farebox reconcile`: compares the processor's books with ours now. Exits with 1 if they differ, with 2 if it could
- * not check. After a restore, while nothing else runs, it takes over what Stripe has and the ledger lost.
+ * not check. With --settle it writes instead, and exits as other commands do. After a restore, while nothing else runs,
+ * it takes over what Stripe has and the ledger lost.
  */
 import { WorkflowFailedError } from '@temporalio/client';
 import { rootCause } from '@temporalio/common';
@@ -72,14 +73,24 @@ export function register(command: Command): void {
     )
     .addOption(dataDirOption())
     .action((options: ReconcileOptions) => {
+      refuseHalf(command, options);
       if (options.settle !== undefined) return settle(options.settle, options);
       return options.afterRestore ? reconcileAfterRestore(options) : reconcile(options);
     });
 }
 
+/** Without its other half, an option would be ignored, and an operator would read the result as that of a settlement. */
+function refuseHalf(command: Command, { settle: topUp, kind, reason }: ReconcileOptions): void {
+  const needs = (option: string, needed: string) =>
+    command.error(`error: option '${option}' needs option '${needed}'`);
+  if (topUp === undefined) {
+    if (kind !== undefined) needs('--kind <kind>', '--settle <top-up>');
+    if (reason !== undefined) needs('--reason <text>', '--settle <top-up>');
+  } else if (reason === undefined) needs('--settle <top-up>', '--reason <text>');
+}
+
 async function settle(topUp: string, options: ReconcileOptions): Promise<void> {
-  const { json, kind, reason, dataDir } = options;
-  if (reason === undefined) throw new CommandError('--settle needs a --reason.');
+  const { json, kind, reason = '', dataDir } = options;
   const topUpId = uuidOf('topUp', topUp);
   if (topUpId === undefined) throw new CommandError(`${topUp} is not the id of a top-up.`);
   const settled = await withDatabase(dataDir, async (database) => {

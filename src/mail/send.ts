@@ -29,6 +29,14 @@ export interface MailDeps {
  */
 export type MailOutcome = 'sent' | 'refused' | 'not_configured';
 
+/** The mails that this process has tried to send since its start, by outcome: for its metrics. */
+export const mailCounts: Record<MailOutcome | 'failed', number> = {
+  sent: 0,
+  refused: 0,
+  failed: 0,
+  not_configured: 0,
+};
+
 /**
  * Whether a mail is no longer owed. Nothing can be done about a refused recipient. If this process has no
  * mail server, another process may have one, or an operator may be about to set one.
@@ -43,11 +51,21 @@ export function canMail({ smtpUrl, isKept }: MailConfig): boolean {
 }
 
 /** Rejects when another attempt may succeed. */
-export function mailSender({
-  config,
-  database,
-  log,
-}: MailDeps): (mail: Mail) => Promise<MailOutcome> {
+export function mailSender(deps: MailDeps): (mail: Mail) => Promise<MailOutcome> {
+  const attempt = senderOf(deps);
+  return async (mail) => {
+    try {
+      const outcome = await attempt(mail);
+      mailCounts[outcome] += 1;
+      return outcome;
+    } catch (error) {
+      mailCounts.failed += 1;
+      throw error;
+    }
+  };
+}
+
+function senderOf({ config, database, log }: MailDeps): (mail: Mail) => Promise<MailOutcome> {
   const { smtpUrl } = config;
   const openOnce = smtpUrl === undefined ? undefined : remembered(() => openTransport(smtpUrl));
   return async (mail) => {
@@ -117,7 +135,7 @@ function withoutAddresses(error: unknown): Error {
 }
 
 /** Loads the client with the first mail. */
-async function openTransport(url: string): Promise<Transporter> {
+export async function openTransport(url: string): Promise<Transporter> {
   const { createTransport } = await import('nodemailer');
   return createTransport({
     url,

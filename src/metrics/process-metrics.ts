@@ -1,5 +1,6 @@
-/** Metrics of every process: memory, CPU, event-loop lag, and its connection pools to Postgres. */
-import { collectDefaultMetrics, Gauge, type Registry } from '@prometheus-io/client';
+/** Metrics of every process: memory, CPU, event-loop lag, its connection pools to Postgres, and its mails. */
+import { collectDefaultMetrics, Counter, Gauge, type Registry } from '@prometheus-io/client';
+import { mailCounts } from '../mail/send.ts';
 
 /** A pool's state as reported by Slonik. */
 export interface Pool {
@@ -36,6 +37,16 @@ export function registerProcess(registry: Registry, pools: Pools): void {
       for (const [pool, each] of Object.entries(pools)) {
         waiting.set({ pool }, each.state().waitingClients);
       }
+    },
+  });
+  const mails = new Counter({
+    name: 'farebox_mails_total',
+    help: 'Mails by outcome: sent, refused (the recipient), failed (the mail server or the way to it), not_configured (no SMTP_URL).',
+    labelNames: ['outcome'],
+    registers: [registry],
+    collect() {
+      mails.reset();
+      for (const [outcome, count] of Object.entries(mailCounts)) mails.inc({ outcome }, count);
     },
   });
 }

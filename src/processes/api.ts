@@ -19,6 +19,7 @@ import { startTracing } from '../tracing/start-tracing.ts';
 import { closePools, openApiPools } from './api-pools.ts';
 import { openServices } from './api-services.ts';
 import { checkStart } from './check-start.ts';
+import { listeningAt } from './listening.ts';
 import { startPatience } from './patience.ts';
 
 export interface Running {
@@ -67,10 +68,16 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
       isReady: async () => canCharge(await api.readiness.check()),
       pools: { ...others, reads, ...api.console.pools },
     });
-    const metrics = await serveMetrics({ host, port: metricsPort, log }, registry);
+    const metrics = await listeningAt(
+      { host, setting: 'METRICS_PORT', port: metricsPort },
+      serveMetrics({ host, port: metricsPort, log }, registry),
+    );
     opened.defer(() => metrics.close());
   }
-  const server = await listen(createApp(api), config, config.baseUrl, api.responses);
+  const server = await listeningAt(
+    { host, setting: 'PORT', port: config.port },
+    listen(createApp(api), config, config.baseUrl, api.responses),
+  );
   opened.defer(() => server.close());
   opened.defer(() => {
     // Requests that wait for a decision are answered with the present state. Their senders ask again elsewhere.

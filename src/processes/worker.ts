@@ -35,6 +35,7 @@ import { keepSchedules, schedulesOf } from '../temporal/schedules.ts';
 import { workflowBuildId, workflowBundle } from '../temporal/workflow-bundle.ts';
 import { startTracing } from '../tracing/start-tracing.ts';
 import { checkStart } from './check-start.ts';
+import { listeningAt } from './listening.ts';
 import { startPatience } from './patience.ts';
 import { AGENT_CALLS, createQueueWorkers, type AgentCalls } from './queue-workers.ts';
 
@@ -195,7 +196,10 @@ async function startMetrics(
     readBacklog: () => readBacklog(database),
     abandonedRuns,
   });
-  return serveMetrics({ host, port, log }, registry, isReady);
+  return listeningAt(
+    { host, setting: 'METRICS_PORT', port },
+    serveMetrics({ host, port, log }, registry, isReady),
+  );
 }
 
 /** Whether the worker can take work, and do it: it polls Temporal, and Postgres takes writes. */

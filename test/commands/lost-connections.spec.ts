@@ -177,6 +177,21 @@ describe('a command that loses its connection during the COMMIT', () => {
     });
   }
 
+  it('says what to do: reconcile --settle', async () => {
+    await client.query(
+      `insert into farebox.differences
+         (top_up_id, kind, processor_micros, ledger_micros, payment_intent_ids)
+       select id, 'payment_mismatch', 25000000, 0, '{}' from farebox.top_ups`,
+    );
+    const settle = ['reconcile', '--settle', topUp, '--reason', 'kept'];
+    const said = await cut('farebox.settled_differences', settle);
+    assert.match(
+      said,
+      /Repeat the command\. If nothing differs that is not settled, it was settled/,
+    );
+    await assert.rejects(farebox(settle, { env }), { code: 1, stderr: /Nothing differs about/ });
+  });
+
   it('says so of a PostgreSQL that is silent', async () => {
     const before = process.env['DATABASE_URL'];
     process.env['DATABASE_URL'] = lined['DATABASE_URL'];

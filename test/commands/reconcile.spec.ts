@@ -1,5 +1,8 @@
-/** `farebox reconcile` that cannot check says why, and exits with 2. */
+/** `farebox reconcile` that cannot check says why, and exits with 2. With `--settle`, it exits like what writes. */
 import assert from 'node:assert/strict';
+import { wireId } from '../../src/domain/ids.ts';
+import { openTestLedger, type TestLedger } from '../support/ledger.ts';
+import { newPayer } from '../support/payer.ts';
 import { farebox } from '../support/stack.ts';
 import { openTopUpHarness, type TopUpHarness } from '../support/top-up-harness.ts';
 
@@ -34,4 +37,44 @@ describe('farebox reconcile while Stripe is down', () => {
       },
     );
   });
+});
+
+describe('farebox reconcile --settle', () => {
+  let ledger: TestLedger;
+  let topUp: string;
+
+  before(async () => {
+    ledger = await openTestLedger();
+    topUp = wireId('topUp', await (await newPayer(ledger.database)).topUp(20_000_000));
+  });
+  after(() => ledger?.drop());
+
+  const reconcile = (args: readonly string[]) =>
+    farebox(['reconcile', ...args], { env: { DATABASE_URL: ledger.url } });
+
+  it('exits with 1 when it is refused', async () => {
+    await assert.rejects(reconcile(['--settle', topUp, '--reason', 'kept']), {
+      code: 1,
+      stderr: `farebox: Nothing differs about ${topUp} that is not settled.\n`,
+    });
+    await assert.rejects(reconcile(['--settle', 'x', '--reason', 'kept', '--json']), {
+      code: 1,
+      stdout: '',
+      stderr: 'farebox: x is not the id of a top-up.\n',
+    });
+  });
+
+  for (const [args, option, needed] of [
+    [['--settle', 'tu_x'], '--settle <top-up>', '--reason <text>'],
+    [['--kind', 'not_paid'], '--kind <kind>', '--settle <top-up>'],
+    [['--reason', 'kept'], '--reason <text>', '--settle <top-up>'],
+    [['--after-restore', '--reason', 'kept'], '--reason <text>', '--settle <top-up>'],
+  ] as const) {
+    it(`is wrong usage as ${args.join(' ')}`, async () => {
+      await assert.rejects(reconcile(args), {
+        code: 2,
+        stderr: `error: option '${option}' needs option '${needed}'\n`,
+      });
+    });
+  }
 });

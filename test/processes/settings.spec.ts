@@ -46,7 +46,19 @@ const INVALID: readonly (readonly [string, string, RegExp])[] = [
   ['RELAY_LEASE_MS', '-1', /integer from 1000 to 600000/],
   ['TEMPORAL_ADDRESS', 'temporal', /must be host:port/],
   ['TEMPORAL_ADDRESS', 'http://temporal:7233', /must be host:port/],
+  ['TEMPORAL_ADDRESS', '127.0.0.1:99999', /must be host:port/],
+  ['TEMPORAL_ADDRESS', '127.0.0.1:0', /must be host:port/],
   ['TEMPORAL_TLS', 'yes', /true or false/],
+  ...[
+    'TEMPORAL_CONFIG_FILE',
+    'TEMPORAL_TLS_CLIENT_CERT_PATH',
+    'TEMPORAL_TLS_CLIENT_KEY_PATH',
+    'TEMPORAL_TLS_SERVER_CA_CERT_PATH',
+  ].map(
+    (name) =>
+      [name, '/nowhere/file', / names a file that cannot be read: ENOENT.*nowhere/] as const,
+  ),
+  ['TEMPORAL_CONFIG_FILE', '/', / names a file that cannot be read: EISDIR/],
   [
     'STRIPE_SECRET_KEY',
     'pk_live_1',
@@ -177,6 +189,61 @@ describe('the part of traces that is recorded', () => {
         () => readConfig({ ...env, OTEL_TRACES_SAMPLER_ARG: text }),
         /^ConfigError: OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1$/,
       );
+    });
+  }
+});
+
+function headersOf(text: string) {
+  return readConfig({
+    ...REQUIRED,
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318',
+    OTEL_EXPORTER_OTLP_HEADERS: text,
+  });
+}
+
+describe('the headers of traces', () => {
+  for (const text of ['garbage', 'authorization:Bearer secret', 'a=b,secret', '=secret', 'a=50%']) {
+    it(`are not "${text}", and the error shows no secret`, () => {
+      assert.throws(
+        () => headersOf(text),
+        /^ConfigError: OTEL_EXPORTER_OTLP_HEADERS must be name=value, or several with commas, .* such as authorization=Bearer%20\.\.\.$/,
+      );
+    });
+  }
+
+  for (const text of ['authorization=Bearer%20a', 'a=b, c=d==,', 'x-key=']) {
+    it(`can be "${text}"`, () => {
+      assert.ok(headersOf(text).traces);
+    });
+  }
+});
+
+describe('an address at which a process cannot listen', () => {
+  for (const [settings, message] of [
+    [
+      { HOST: 'nonsense.invalid' },
+      /^farebox: cannot listen at HOST nonsense\.invalid, PORT \d+: /m,
+    ],
+    [{ HOST: '192.0.2.1' }, /^farebox: cannot listen at HOST 192\.0\.2\.1, PORT \d+: /m],
+    [
+      { HOST: '192.0.2.1', METRICS_PORT: '9464' },
+      /^farebox: cannot listen at HOST 192\.0\.2\.1, METRICS_PORT 9464: .*EADDRNOTAVAIL/m,
+    ],
+  ] as const) {
+    it(`is named by its settings: ${Object.keys(settings).join()}, ${settings.HOST}`, async () => {
+      const database = await createTestDatabase();
+      try {
+        const env = {
+          ...REQUIRED,
+          ...(await testEnvironment(database)),
+          PORT: String(await choosePort()),
+        };
+        await assert.rejects(farebox(['api'], { env: { ...env, ...settings } }), {
+          stderr: message,
+        });
+      } finally {
+        await database.drop();
+      }
     });
   }
 });

@@ -13,7 +13,8 @@ export async function proveBooks(
   env: Environment,
   { processor = true, only = PARTS }: { processor?: boolean; only?: readonly Part[] } = {},
 ): Promise<void> {
-  const parts = only.filter((part) => processor || (part !== 'temporal' && part !== 'processor'));
+  const outside: readonly Part[] = ['temporal', 'processor', 'mail'];
+  const parts = only.filter((part) => processor || !outside.includes(part));
   const { findings, checks, error } = await findFaults(env, parts);
   if (findings.length > 0) throw new Error(report(findings, checks), { cause: error });
 }

@@ -3,8 +3,10 @@
  * it can be put back to any moment since that backup.
  */
 import assert from 'node:assert/strict';
-import { chmod, cp, mkdir, rm, writeFile, appendFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { chmod, cp, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
+import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { newDataFolder } from './data-folder.ts';
 import { choosePort } from './ports.ts';
@@ -20,22 +22,65 @@ export function documentedArchiveCommand(archive: string): string {
   return command.replaceAll('/backups/wal', archive);
 }
 
+const run = promisify(execFile);
+
+interface Restore {
+  readonly dataDir: string;
+  readonly backup: string;
+  readonly archive: string;
+  /** Undefined for everything in the archive. */
+  readonly moment: string | undefined;
+  /** Whether an earlier restore began with the same backup. */
+  readonly isRepeated: boolean;
+}
+
+/** The commands of docs/restore.md that put a base backup in the place of the data directory. */
+function documentedRestore({ dataDir, backup, archive, moment, isRepeated }: Restore): string {
+  const block = blockOf('sh', 'recovery.signal');
+  const target = /^recovery_target_time = '.+'$/m;
+  const again = /`(recovery_target_timeline = 'current')`/.exec(read('docs/restore.md'))?.[1];
+  assert.match(block, target);
+  const commands = block
+    .replaceAll('/backups/wal', archive)
+    .replaceAll(/\/backups\/base-[-\w]+/g, backup)
+    .replace(target, moment ? `recovery_target_time = '${moment}'` : '');
+  const inTurn = isRepeated
+    ? commands.replace(/^mv .+$/m, 'rm -r "$PGDATA"').replace(/^END$/m, `${again ?? ''}\nEND`)
+    : commands;
+  return `set -e\nPGDATA=${dataDir}\nrm -rf "$PGDATA.damaged"\n${inTurn}`;
+}
+
+/** The statements that docs/restore.md has before the next base backup. */
+function documentedResets(): string[] {
+  return blockOf('sql', 'recovery_target_time').split('\n');
+}
+
+/** The block of docs/restore.md with this text, without the indentation of its step. */
+function blockOf(language: string, text: string): string {
+  const page = read('docs/restore.md');
+  const blocks = [...page.matchAll(/^( *)```(\w+)\n(.*?)^ *```$/gms)];
+  const [, indentation, , block] =
+    blocks.find((found) => found[2] === language && found[3]?.includes(text)) ?? [];
+  assert.ok(block, `a block with ${text}`);
+  return block.trimEnd().replaceAll(new RegExp(`^${indentation}`, 'gm'), '');
+}
+
 export type RestorablePostgres = Awaited<ReturnType<typeof startRestorablePostgres>>;
 
 /** At the newest schema. */
 export async function startRestorablePostgres() {
   const folder = await newDataFolder('farebox-restore-');
   const archive = join(folder, 'wal');
-  const backup = join(folder, 'backup');
+  const dataDir = join(folder, 'postgres');
   await mkdir(archive);
   // PostgreSQL may run as another user.
   await chmod(archive, 0o777);
-  const passwords = await copyMigrated(join(folder, 'postgres'));
+  const passwords = await copyMigrated(dataDir);
   const port = await choosePort();
-  const start = (name: string) =>
+  const start = () =>
     startPostgres({
-      dataDir: join(folder, name),
-      logFile: join(folder, `${name}.log`),
+      dataDir,
+      logFile: `${dataDir}.log`,
       env: process.env,
       port,
       passwords,
@@ -45,9 +90,10 @@ export async function startRestorablePostgres() {
         archive_command: documentedArchiveCommand(archive),
       },
     });
-  let dataDir = 'postgres';
-  let restores = 0;
-  let running = await start(dataDir);
+  let backups = 0;
+  let backup = '';
+  let isRepeated = false;
+  let running = await start();
 
   async function asSuperuser<T>(work: (client: Client) => Promise<T>): Promise<T> {
     const client = new Client({ connectionString: running.superuserUrl });
@@ -62,15 +108,17 @@ export async function startRestorablePostgres() {
   return {
     url: running.url,
 
-    /** A base backup, while it runs. */
+    /** A base backup, while it runs. The next restores begin with it. */
     backUp: () =>
       asSuperuser(async (client) => {
-        const from = join(folder, dataDir);
+        backups += 1;
+        backup = join(folder, `base-${backups}`);
+        isRepeated = false;
         await client.query(`select pg_backup_start('test', true)`);
-        await cp(from, backup, {
+        await cp(dataDir, backup, {
           recursive: true,
           filter: (path) => {
-            const name = relative(from, path);
+            const name = relative(dataDir, path);
             return !name.startsWith('pg_wal/') && !name.startsWith('postmaster.');
           },
         });
@@ -78,13 +126,33 @@ export async function startRestorablePostgres() {
           'select labelfile from pg_backup_stop()',
         );
         await writeFile(join(backup, 'backup_label'), rows[0]?.labelfile ?? '');
+        await chmod(backup, 0o700);
+      }),
+
+    /** The settings that a restore leaves, which the next base backup also has. */
+    restoreSettings: () =>
+      asSuperuser((client) =>
+        valueOf(
+          client,
+          `(select string_agg(name, ', ') from pg_file_settings
+            where name = 'restore_command' or name like 'recovery%')`,
+        ),
+      ),
+
+    /** Resets them, as docs/restore.md says. */
+    resetRestoreSettings: () =>
+      asSuperuser(async (client) => {
+        for (const statement of documentedResets()) await client.query(statement);
       }),
 
     /** A moment to restore to: what was committed before it is there again, and nothing else. */
     moment: () => asSuperuser((client) => valueOf(client, 'clock_timestamp()::text')),
 
-    /** Archives the last of the WAL, stops, and starts at the same address with the data of that moment. */
-    async restoreTo(moment: string): Promise<void> {
+    /**
+     * Archives the last of the WAL, stops, and starts at the same address with the data of that moment; without one,
+     * with all of the archive.
+     */
+    async restoreTo(moment?: string): Promise<void> {
       await asSuperuser(async (client) => {
         const last = await valueOf(client, 'pg_walfile_name(pg_switch_wal())');
         await until(
@@ -93,23 +161,9 @@ export async function startRestorablePostgres() {
         );
       });
       await running.stop();
-      restores += 1;
-      dataDir = `restored-${restores}`;
-      const restored = join(folder, dataDir);
-      await cp(backup, restored, { recursive: true });
-      await chmod(restored, 0o700);
-      await appendFile(
-        join(restored, 'postgresql.auto.conf'),
-        [
-          `restore_command = 'cp ${archive}/%f %p'`,
-          `recovery_target_time = '${moment}'`,
-          `recovery_target_action = 'promote'`,
-          // That of the backup, not of an earlier restore.
-          `recovery_target_timeline = 'current'\n`,
-        ].join('\n'),
-      );
-      await writeFile(join(restored, 'recovery.signal'), '');
-      running = await start(dataDir);
+      await run('sh', ['-c', documentedRestore({ dataDir, backup, archive, moment, isRepeated })]);
+      isRepeated = true;
+      running = await start();
     },
 
     async remove(): Promise<void> {
@@ -120,6 +174,6 @@ export async function startRestorablePostgres() {
 }
 
 async function valueOf(client: Client, expression: string): Promise<string> {
-  const { rows } = await client.query<{ value: string }>(`select ${expression} as value`);
+  const { rows } = await client.query<{ value: string | null }>(`select ${expression} as value`);
   return rows[0]?.value ?? '';
 }

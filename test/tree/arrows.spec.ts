@@ -63,7 +63,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'src/events',
     'src/tracing',
   ],
-  'src/metrics': ['src/charging', 'src/http', 'src/store'],
+  'src/metrics': ['src/charging', 'src/http', 'src/mail', 'src/store'],
   'src/embedded': ['src/root.ts', 'src/domain'],
   workflows: ['src/domain'],
   activities: ['src/domain', 'src/store', 'src/stripe', 'src/agents', 'src/events', 'src/mail'],

@@ -1,6 +1,7 @@
 /** What `farebox doctor` prints and its exit codes. Its findings are tested beside this file, by part. */
 import assert from 'node:assert/strict';
 import { checkNames, LEDGER_PARTS } from '../../../src/store/doctor/ledger-checks.ts';
+import { startMailServer } from '../../support/mail-server.ts';
 import { startSimulator, type Simulator } from '../../support/simulators.ts';
 import { farebox, type Environment } from '../../support/stack.ts';
 import { openPlantedBooks, type PlantedBooks } from './planted-books.ts';
@@ -193,6 +194,56 @@ describe('farebox doctor', () => {
       `select jsonb_array_length(findings) as findings from farebox.examinations where part = 'balances'`,
     );
     assert.deepEqual(rows, [{ findings: 2 }]);
+  });
+
+  it('compares with Stripe while Temporal is away, and says that the other parts passed', async () => {
+    const away = { ...env, TEMPORAL_ADDRESS: '127.0.0.1:1' };
+    const { code, stdout, stderr } = await failing([], away);
+    assert.equal(code, 1);
+    assert.match(stdout, /^1 check failed:\nthe ledger agrees with the processor: top-up /);
+    assert.match(
+      stderr,
+      /^farebox: could not check the rest: Temporal did not respond at 127\.0\.0\.1:1\.\n$/,
+    );
+    await leaveManualTopUp();
+    const agreed = await failing([], away);
+    assert.equal(agreed.code, 2);
+    assert.equal(
+      agreed.stderr,
+      'farebox: could not check: Temporal did not respond at 127.0.0.1:1. The other parts passed.\n',
+    );
+    const neither = await failing([], { ...away, STRIPE_API_BASE: 'http://127.0.0.1:1' });
+    assert.equal(neither.code, 2);
+    assert.match(
+      neither.stderr,
+      /^farebox: could not check: Temporal did not respond .+\. Stripe could not be reached: .+\. The other parts passed\.\n$/,
+    );
+  });
+
+  it('exits with 2 and says why when the mail server does not accept us, and passes when it does', async () => {
+    await leaveManualTopUp();
+    const mails = await startMailServer();
+    try {
+      const accepted = { ...env, SMTP_URL: mails.urlFor('p@ss') };
+      const passed = await doctor([], accepted);
+      assert.match(passed, /\n {2}the mail server accepts SMTP_URL\n$/);
+      assert.doesNotMatch(await doctor(['--no-processor'], accepted), /mail server/);
+      assert.equal(mails.mails.length, 0);
+      const refused = await failing([], { ...env, SMTP_URL: mails.urlFor('an old password') });
+      assert.equal(refused.code, 2);
+      assert.match(
+        refused.stderr,
+        /^farebox: could not check: The mail server 127\.0\.0\.1:\d+ does not accept us: .*wrong user or password\. The other parts passed\.\n$/,
+      );
+    } finally {
+      await mails.stop();
+    }
+    const away = await failing(['--only', 'mail'], { ...env, SMTP_URL: 'smtp://127.0.0.1:1' });
+    assert.equal(away.code, 2);
+    assert.match(away.stderr, /The mail server 127\.0\.0\.1:1 does not accept us: .*ECONNREFUSED/);
+    const unset = await failing(['--only', 'mail']);
+    assert.equal(unset.code, 2);
+    assert.match(unset.stderr, /The mail server cannot be checked: SMTP_URL is not set/);
   });
 
   it('names a missing table, although the checks that read it cannot run', async () => {
