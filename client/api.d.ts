@@ -20,6 +20,8 @@ export type BatchMember =
       receipt: string;
       /** When it was made, in UTC. */
       createdAt: string;
+      /** The version of the tool's rate card that priced it, if units were charged. */
+      cardVersion?: number;
       /** The consumer who was charged. */
       consumerId: string;
       /** The consumer's balance after this charge. */
@@ -47,6 +49,8 @@ export type BatchMember =
       receipt: string;
       /** When it was made, in UTC. */
       createdAt: string;
+      /** The version of the tool's rate card that priced it, if units were charged. */
+      cardVersion?: number;
       /** The consumer who was charged. */
       consumerId: string;
       /** The consumer's balance after this charge. */
@@ -432,6 +436,12 @@ export interface BatchedCapture {
    * Dollars to charge. Default: all that is left in the hold. A number, or a decimal string such as "0.05". At most six decimals.
    */
   amount?: number | string;
+  /**
+   * How many of each unit the call used: whole numbers, by the names in the tool's rate card. The amount is their cost, rounded once to the micro-dollar, half to even; at least $0.000001 unless it is 0.
+   */
+  units?: {
+    [k: string]: number;
+  };
   /** Whether to release the rest. Default: true. False leaves the hold open. */
   final?: boolean;
   /**
@@ -459,6 +469,12 @@ export interface BatchedCharge {
    */
   amount?: number | string;
   /**
+   * How many of each unit the call used: whole numbers, by the names in the tool's rate card. The amount is their cost, rounded once to the micro-dollar, half to even; at least $0.000001 unless it is 0.
+   */
+  units?: {
+    [k: string]: number;
+  };
+  /**
    * Up to 20 fields of your own, with names of up to 40 characters. Farebox stores them with the charge, with numbers in double precision: send longer ones as strings.
    */
   metadata?: {
@@ -478,6 +494,12 @@ export interface BatchedHold {
    * Dollars to reserve: more than 0, at most 1,000,000. Default: the tool's price. A number, or a decimal string such as "0.05". At most six decimals.
    */
   amount?: number | string;
+  /**
+   * How many of each unit the call used: whole numbers, by the names in the tool's rate card. The amount is their cost, rounded once to the micro-dollar, half to even; at least $0.000001 unless it is 0.
+   */
+  units?: {
+    [k: string]: number;
+  };
   /**
    * Up to 20 fields of your own, with names of up to 40 characters. Farebox stores them with the charge, with numbers in double precision: send longer ones as strings.
    */
@@ -731,6 +753,12 @@ export interface CaptureBody {
    * Dollars to charge. Default: all that is left in the hold. A number, or a decimal string such as "0.05". At most six decimals.
    */
   amount?: number | string;
+  /**
+   * How many of each unit the call used: whole numbers, by the names in the tool's rate card. The amount is their cost, rounded once to the micro-dollar, half to even; at least $0.000001 unless it is 0.
+   */
+  units?: {
+    [k: string]: number;
+  };
   /** Whether to release the rest. Default: true. False leaves the hold open. */
   final?: boolean;
   /**
@@ -757,6 +785,8 @@ export interface CaptureReply {
   receipt: string;
   /** When it was made, in UTC. */
   createdAt: string;
+  /** The version of the tool's rate card that priced it, if units were charged. */
+  cardVersion?: number;
   /** The consumer who was charged. */
   consumerId: string;
   /** The consumer's balance after this charge. */
@@ -774,6 +804,14 @@ export interface ChangedToolReply {
   description: string;
   /** Dollars per call. If null, each charge must state its amount. */
   price: number | null;
+  /** The rate card: dollars per unit, by the name of the unit. Null: the tool has none. */
+  card: {
+    [k: string]: number;
+  } | null;
+  /**
+   * The version of the card, which receipts state. Each change makes a new one, from 1. Null: the tool has no card.
+   */
+  cardVersion: number | null;
   /** When it was made, in UTC. */
   createdAt: string;
   /**
@@ -802,6 +840,12 @@ export interface ChargeBody {
    */
   amount?: number | string;
   /**
+   * How many of each unit the call used: whole numbers, by the names in the tool's rate card. The amount is their cost, rounded once to the micro-dollar, half to even; at least $0.000001 unless it is 0.
+   */
+  units?: {
+    [k: string]: number;
+  };
+  /**
    * Up to 20 fields of your own, with names of up to 40 characters. Farebox stores them with the charge, with numbers in double precision: send longer ones as strings.
    */
   metadata?: {
@@ -821,6 +865,8 @@ export interface ChargeReply {
   receipt: string;
   /** When it was made, in UTC. */
   createdAt: string;
+  /** The version of the tool's rate card that priced it, if units were charged. */
+  cardVersion?: number;
   /** The consumer who was charged. */
   consumerId: string;
   /** The consumer's balance after this charge. */
@@ -846,6 +892,8 @@ export interface DeveloperChargeReply {
   receipt: string;
   /** When it was made, in UTC. */
   createdAt: string;
+  /** The version of the tool's rate card that priced it, if units were charged. */
+  cardVersion?: number;
   /** Dollars of the charge refunded so far. */
   refunded: number;
   /** The hold from which the charge was captured, if any. */
@@ -898,6 +946,8 @@ export interface ConsumerChargeReply {
   receipt: string;
   /** When it was made, in UTC. */
   createdAt: string;
+  /** The version of the tool's rate card that priced it, if units were charged. */
+  cardVersion?: number;
   /** Dollars of the charge refunded so far. */
   refunded: number;
   /** The hold from which the charge was captured, if any. */
@@ -1231,6 +1281,12 @@ export interface HoldBody {
    */
   amount?: number | string;
   /**
+   * How many of each unit the call used: whole numbers, by the names in the tool's rate card. The amount is their cost, rounded once to the micro-dollar, half to even; at least $0.000001 unless it is 0.
+   */
+  units?: {
+    [k: string]: number;
+  };
+  /**
    * Up to 20 fields of your own, with names of up to 40 characters. Farebox stores them with the charge, with numbers in double precision: send longer ones as strings.
    */
   metadata?: {
@@ -1482,6 +1538,8 @@ export interface ListedCharge {
   receipt: string;
   /** When it was made, in UTC. */
   createdAt: string;
+  /** The version of the tool's rate card that priced it, if units were charged. */
+  cardVersion?: number;
   /** Dollars of the charge refunded so far. */
   refunded: number;
   /** The hold from which the charge was captured, if any. */
@@ -1626,6 +1684,24 @@ export interface PlacedLeaseReply {
 export interface PublicReceiptReply {
   /** The same payload, signed with Ed25519: `ed25519.<key id>.<payload>.<signature>`. */
   receipt: string;
+}
+export interface QuoteBody {
+  /** Printable text of 1 to 100 characters, not all blank. */
+  tool: string;
+  /**
+   * How many of each unit the call used: whole numbers, by the names in the tool's rate card. The amount is their cost, rounded once to the micro-dollar, half to even; at least $0.000001 unless it is 0.
+   */
+  units?: {
+    [k: string]: number;
+  };
+}
+export interface QuoteReply {
+  /** The name of the tool. */
+  tool: string;
+  /** Dollars that a charge with these units would take now. */
+  amount: number;
+  /** The version of the rate card. Null: the price of the tool was quoted. */
+  cardVersion: number | null;
 }
 export interface ReceiptKeysReply {
   keys: {
@@ -1859,6 +1935,12 @@ export interface ToolBody {
    * Dollars per call, as a number or a decimal string. If null, each charge must state its amount.
    */
   price?: (number | string) | null;
+  /**
+   * The rate card: dollars per unit, by the name of the unit, as numbers or decimal strings from 0 to 1,000 with at most twelve decimals. Charges that state `units` use it. Null: no card.
+   */
+  card?: {
+    [k: string]: number | string;
+  } | null;
 }
 export interface ToolChanges {
   description?: string;
@@ -1866,6 +1948,12 @@ export interface ToolChanges {
    * Dollars per call, as a number or a decimal string. If null, each charge must state its amount.
    */
   price?: (number | string) | null;
+  /**
+   * The rate card: dollars per unit, by the name of the unit, as numbers or decimal strings from 0 to 1,000 with at most twelve decimals. Charges that state `units` use it. Null: no card.
+   */
+  card?: {
+    [k: string]: number | string;
+  } | null;
   /** True archives the tool, false restores it. */
   archived?: boolean;
 }
@@ -1878,6 +1966,14 @@ export interface ToolReply {
   description: string;
   /** Dollars per call. If null, each charge must state its amount. */
   price: number | null;
+  /** The rate card: dollars per unit, by the name of the unit. Null: the tool has none. */
+  card: {
+    [k: string]: number;
+  } | null;
+  /**
+   * The version of the card, which receipts state. Each change makes a new one, from 1. Null: the tool has no card.
+   */
+  cardVersion: number | null;
   /** When it was made, in UTC. */
   createdAt: string;
 }
@@ -1891,6 +1987,14 @@ export interface ToolsReply {
     description: string;
     /** Dollars per call. If null, each charge must state its amount. */
     price: number | null;
+    /** The rate card: dollars per unit, by the name of the unit. Null: the tool has none. */
+    card: {
+      [k: string]: number;
+    } | null;
+    /**
+     * The version of the card, which receipts state. Each change makes a new one, from 1. Null: the tool has no card.
+     */
+    cardVersion: number | null;
     /** How many times it has been charged. */
     totalCharges: number;
     /** Dollars it has earned, less refunds. */
@@ -2031,6 +2135,8 @@ export interface VerifyReply {
     amount: number;
     /** When it was made, in UTC. */
     createdAt: string;
+    /** The version of the tool's rate card that priced it, if units were charged. */
+    cardVersion?: number;
     /** False: a charge of play money, by test keys. Nobody paid for it. */
     livemode: boolean;
   } | null;
