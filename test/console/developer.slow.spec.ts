@@ -206,7 +206,10 @@ describe('the console for developers', () => {
       ['Price of unit 3', '1000.01', '0.50'],
     ] as const) {
       await form.getByLabel(field).fill(wrong);
-      await form.getByText(/^Enter /).first().waitFor();
+      await form
+        .getByText(/^Enter /)
+        .first()
+        .waitFor();
       assert.equal(await register.isDisabled(), true);
       await form.getByLabel(field).fill(right);
     }

@@ -54,7 +54,15 @@ export function RateCardFields({ rows, onRows }: FieldsProps) {
   const change = (key: string, changes: Partial<UnitRow>) =>
     onRows(rows.map((row) => (row.key === key ? { ...row, ...changes } : row)));
   return (
-    <Fieldset legend="Rate card" variant="unstyled">
+    <Fieldset
+      legend={
+        <Text span size="sm" fw={600}>
+          Rate card
+        </Text>
+      }
+      variant="unstyled"
+      m={0}
+    >
       <Stack gap="xs">
         <Text size="xs" c="dimmed">
           Prices by the unit, such as tokens, with up to twelve decimals. Charges then state units.
