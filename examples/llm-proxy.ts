@@ -1,7 +1,8 @@
 /**
  * Sells a language model by the token: holds the most tokens that a response can use, streams it, and captures what its
- * `usage` says. The rate card of the tool has the prices. A caller who leaves early pays for the whole response, because the model has it too. A response
- * without `usage` is free. Speaks OpenAI's protocol on both sides, for text only.
+ * `usage` says. The rate card of the tool has the prices. A caller who leaves early pays for the whole response,
+ * because the model has it too. A response without `usage` is free. Speaks OpenAI's protocol on both sides, for text
+ * only.
  * Settings: FAREBOX_URL, FAREBOX_SECRET_KEY, UPSTREAM_URL, UPSTREAM_KEY, UPSTREAM_MODEL, PORT.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
