@@ -1719,6 +1719,16 @@ export interface QuoteReply {
   /** The version of the rate card. Null: the price of the tool was quoted. */
   cardVersion: number | null;
 }
+export interface RateCardReply {
+  /** The rate card, if the tool has one: dollars per unit, by the name of the unit. */
+  card: {
+    [k: string]: number;
+  };
+  /** The version of the tool's rate card that priced it, if units were charged. */
+  cardVersion: number;
+  /** When it was made, in UTC. */
+  createdAt: string;
+}
 export interface ReceiptKeysReply {
   keys: {
     /** The id of the key, as named in receipts. */

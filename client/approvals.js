@@ -118,7 +118,7 @@ export async function askAndRetry(approvals, ask, call, charge, { signal } = {})
       return await charge();
     } catch (error) {
       if (!ASKABLE.has(error.code)) throw error;
-      const question = { ...call, reason, expiresIn };
+      const question = { ...amountOf(call, error), reason, expiresIn };
       const asked = await approvals
         .ask(question, { signal })
         .catch((failure) => noAnswer(failure, error));
@@ -142,6 +142,11 @@ export async function askAndRetry(approvals, ask, call, charge, { signal } = {})
       throw Object.assign(error, { approvalId: id, approvalStatus: status });
     }
   }
+}
+
+/** An owner decides about an amount: of units, the one that was refused. */
+function amountOf({ units, ...call }, { required }) {
+  return units === undefined ? call : { ...call, amount: required };
 }
 
 const NOT_NEEDED = Symbol('nothing refuses the call any more');

@@ -6,11 +6,13 @@
 import { amountToSend } from './money.js';
 import { checkMembers } from './settings.js';
 import { failureOf } from './transport.js';
+import { unitsToSend } from './units.js';
 
 export const CHARGED = [
   'apiKey',
   'tool',
   'amount',
+  'units',
   'metadata',
   'idempotencyKey',
   'onUnavailable',
@@ -26,7 +28,8 @@ export function prepareCharge(request, idempotencyKey) {
   checkMembers('a charge', request, CHARGED);
   const { apiKey, tool, metadata } = request;
   const amount = amountToSend(request.amount);
-  const member = JSON.stringify({ apiKey, tool, amount, metadata, idempotencyKey });
+  const units = unitsToSend(request.units);
+  const member = JSON.stringify({ apiKey, tool, amount, units, metadata, idempotencyKey });
   return { idempotencyKey, member };
 }
 

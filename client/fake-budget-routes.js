@@ -9,12 +9,11 @@ import {
   checkQuestion,
   checkTool,
   checkUsage,
-  malformed,
   rangeOf,
   topUpOf,
 } from './fake-checks.js';
 import { entriesOf, microsOf, now } from './fake-values.js';
-import { refuse } from './fake-refusal.js';
+import { malformed, refuse } from './fake-refusal.js';
 import { done, listOf } from './fake-replies.js';
 
 const POLL_MS = 10;

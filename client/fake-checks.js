@@ -1,6 +1,7 @@
 /** What a FakeFarebox refuses as malformed, by the schemas of the service. */
+import { checkUnits } from './fake-cards.js';
 import { refuseTopUpOnDemand } from './fake-magic.js';
-import { refuse } from './fake-refusal.js';
+import { malformed, refuse } from './fake-refusal.js';
 import { microsOf, parseTime } from './fake-values.js';
 import { brokenRule } from './metadata.js';
 
@@ -19,8 +20,9 @@ const TOP_UP_MICROS_MIN = 500_000;
 const TOP_UP_MICROS_MAX = 999_999_990_000;
 
 /** The body of a charge. */
-export function checkCharge({ tool, metadata }) {
+export function checkCharge({ tool, units, metadata }) {
   checkTool('tool', tool);
+  checkUnits(units);
   checkMetadata(metadata);
 }
 
@@ -162,9 +164,4 @@ function timeOf(param, text) {
   const timeMs = text === null ? undefined : parseTime(text);
   if (Number.isNaN(timeMs)) malformed(param, 'must be a date or time in ISO 8601');
   return timeMs;
-}
-
-/** Without `param`, `rule` is the whole sentence. */
-export function malformed(param, rule) {
-  refuse('invalid_request', `${param === undefined ? '' : `${param} `}${rule}.`, param);
 }

@@ -1,6 +1,7 @@
 /** The books of a FakeFarebox, in memory: balances, charges, refunds and holds, by the rules of the service. */
 import { FakeApprovals } from './fake-approvals.js';
 import { FakeBudgets, giveBack } from './fake-budgets.js';
+import { chargeableCostBy, chargeableCostOf } from './fake-cards.js';
 import { refuseOnDemand } from './fake-magic.js';
 import { refuse } from './fake-refusal.js';
 import {
@@ -67,18 +68,19 @@ export class FakeLedger {
     return refuse('idempotency_key_reused', 'This Idempotency-Key was used with another body.');
   }
 
-  charge({ apiKey, tool, amount, metadata }, idempotencyKey) {
+  charge(body, idempotencyKey) {
+    const { apiKey, tool, metadata } = body;
     const consumer = this.ownerOf(apiKey);
-    const request = { tool, ...comparable(amount, metadata) };
-    this.#note(apiKey, tool, amount);
+    const request = { tool, ...comparable(body) };
+    this.#note(body);
     return this.once(['charge', consumer.id], idempotencyKey, request, () => {
       const payer = this.payerOf(apiKey);
-      const micros = this.#microsFor(tool, amount);
+      const { micros, cardVersion } = this.#priceFor(body);
       const call = { tool, micros };
       const facts = this.#factsOf(call);
       refuseOnDemand(micros, facts, () => refuseForBalance(consumer, 0, micros, facts));
       const counted = this.#take(payer, call);
-      return this.#record(payer, { tool, micros, metadata, counted });
+      return this.#record(payer, { tool, micros, cardVersion, metadata, counted });
     });
   }
 
@@ -107,14 +109,15 @@ export class FakeLedger {
     });
   }
 
-  place({ apiKey, tool, amount, expiresIn, metadata }, idempotencyKey) {
+  place(body, idempotencyKey) {
+    const { apiKey, tool, expiresIn, metadata } = body;
     const consumer = this.ownerOf(apiKey);
-    const request = { tool, expiresIn, ...comparable(amount, metadata) };
-    this.#note(apiKey, tool, amount);
+    const request = { tool, expiresIn, ...comparable(body) };
+    this.#note(body);
     return this.once(['hold', consumer.id], idempotencyKey, request, () => {
       const payer = this.payerOf(apiKey);
       const { key } = payer;
-      const micros = this.#microsFor(tool, amount);
+      const { micros } = this.#priceFor(body);
       const call = { tool, micros };
       const facts = this.#factsOf(call);
       refuseOnDemand(micros, facts, () => refuseForBalance(consumer, 0, micros, facts));
@@ -126,6 +129,7 @@ export class FakeLedger {
         key,
         counted,
         tool,
+        card: this.tools.get(tool)?.latestCard ?? null,
         micros,
         captured: 0,
         remaining: micros,
@@ -137,14 +141,17 @@ export class FakeLedger {
     });
   }
 
-  capture(holdId, { amount, final = true, over = 'reject', metadata }, idempotencyKey) {
-    const sent = amount === undefined ? null : microsOf('amount', amount);
+  capture(holdId, body, idempotencyKey) {
+    const { amount, units, final = true, over = 'reject', metadata } = body;
+    if (amount !== undefined && units !== undefined) refuseBoth();
+    const sent = amount === undefined ? undefined : microsOf('amount', amount);
     const hold = this.holdOf(holdId);
-    const request = { final, over, ...comparable(amount, metadata) };
+    const request = { final, over, ...comparable(body) };
     return this.once(['capture', holdId], idempotencyKey, request, () => {
-      this.#assertOpen(hold);
       const { tool, remaining } = hold;
-      const asked = sent ?? remaining;
+      const cost = units && chargeableCostBy(hold.card, units);
+      this.#assertOpen(hold);
+      const asked = cost?.micros ?? sent ?? remaining;
       if (asked > remaining && over === 'reject') {
         const message = `Only ${formatDollars(remaining)} of the hold is left.`;
         const facts = { remaining: remaining / MICROS_PER_DOLLAR };
@@ -156,7 +163,8 @@ export class FakeLedger {
       hold.remaining -= Math.min(micros, remaining);
       if (final || hold.remaining === 0) this.#close(hold, 'captured');
       const { counted } = hold;
-      const charge = this.#record(hold, { tool, micros, metadata, holdId, counted });
+      const { cardVersion } = cost ?? {};
+      const charge = this.#record(hold, { tool, micros, cardVersion, metadata, holdId, counted });
       return { ...charge, hold };
     });
   }
@@ -225,14 +233,18 @@ export class FakeLedger {
    * A name that is charged with an amount is known from then on, without a price, even if the call is refused, such as
    * for its idempotency key. A key or an amount that is not valid names nothing.
    */
-  #note(apiKey, tool, amount) {
+  #note({ apiKey, tool, amount, units }) {
     const isActive = this.budgets.activeKey(apiKey) ?? this.consumers.has(apiKey);
-    if (this.tools.has(tool) || amount === undefined || !isActive) return;
+    const isStated = amount !== undefined && units === undefined;
+    if (this.tools.has(tool) || !isStated || !isActive) return;
     if (findMicros('amount', amount) !== undefined) this.tools.set(tool, newTool(tool));
   }
 
-  #microsFor(tool, amount) {
-    return amount === undefined ? this.priceOf(tool) : microsOf('amount', amount);
+  #priceFor({ tool, amount, units }) {
+    const stated = amount === undefined ? undefined : microsOf('amount', amount);
+    if (units === undefined) return { micros: stated ?? this.priceOf(tool) };
+    if (stated !== undefined) refuseBoth();
+    return chargeableCostOf(this.tools.get(tool), units);
   }
 
   priceOf(name) {
@@ -240,7 +252,11 @@ export class FakeLedger {
     if (!tool) refuse('unknown_tool', 'The tool is not registered: send an amount.', 'tool');
     if (tool.archived) refuse('tool_archived', 'The tool is archived: send an amount.', 'tool');
     if (tool.micros !== null) return tool.micros;
-    return refuse('invalid_amount', 'The tool has no price, so amount is required.', 'amount');
+    return refuse(
+      'invalid_amount',
+      'The tool has no price: send an amount, or units if it has a rate card.',
+      'amount',
+    );
   }
 
   /** What refuses the call now, a budget or the balance; undefined when nothing does. */
@@ -290,9 +306,9 @@ export class FakeLedger {
     this.budgets.count(key, micros);
   }
 
-  #record({ consumer, key }, { tool, micros, metadata = null, holdId, counted }) {
-    const charge = { id: newId('chg'), consumer, tool, micros, metadata, holdId, refunded: 0 };
-    Object.assign(charge, { key, counted, createdAt: now(), refunds: [] });
+  #record({ consumer, key }, { metadata = null, ...made }) {
+    const charge = { id: newId('chg'), consumer, key, metadata, ...made, refunded: 0 };
+    Object.assign(charge, { createdAt: now(), refunds: [] });
     this.charges.set(charge.id, charge);
     return { charge, balance: consumer.micros };
   }
@@ -306,6 +322,10 @@ function refuseForBalance(consumer, left, micros, facts) {
   const message = `The balance of ${formatDollars(left)} does not cover ${formatDollars(micros)}; the consumer has to top up.`;
   const all = { balance, required, shortfall, topUpUrl, ...facts };
   refuse('insufficient_balance', message, undefined, all);
+}
+
+function refuseBoth() {
+  refuse('invalid_request', 'Send either amount or units.', 'units');
 }
 
 function refuseKey() {

@@ -3,7 +3,8 @@ const KEY = crypto.getRandomValues(new Uint8Array(32));
 
 export const FAKE_RECEIPT_KEYS = [{ id: '1', key: base64url(KEY) }];
 
-export async function signReceipt({ id, consumer, tool, micros, createdAt }, developerId) {
+export async function signReceipt(charge, developerId) {
+  const { id, consumer, tool, micros, cardVersion, createdAt } = charge;
   const payload = {
     id,
     consumerId: consumer.id,
@@ -11,6 +12,7 @@ export async function signReceipt({ id, consumer, tool, micros, createdAt }, dev
     tool,
     micros,
     createdAt,
+    ...(cardVersion && { cardVersion }),
     livemode: false,
   };
   const encoder = new TextEncoder();

@@ -71,3 +71,8 @@ export class FakeRefusal extends Error {
 export function refuse(code, message, param, facts) {
   throw new FakeRefusal(code, message, param, facts);
 }
+
+/** Without `param`, `rule` is the whole sentence. */
+export function malformed(param, rule) {
+  refuse('invalid_request', `${param === undefined ? '' : `${param} `}${rule}.`, param);
+}

@@ -11,6 +11,7 @@ import {
   rangeOf,
   topUpOf,
 } from './fake-checks.js';
+import { checkCard, checkUnits, costOf, pricesOf, setCard, wireCard } from './fake-cards.js';
 import { entriesOf, microsOf, newId, newTool, now } from './fake-values.js';
 import { answerOnDemand } from './fake-magic.js';
 import { FAKE_RECEIPT_KEYS, signReceipt } from './fake-receipts.js';
@@ -35,6 +36,7 @@ const ROUTES = [
   ['GET /v1/tools', 'developer', getTools],
   ['GET /v1/tools/:id', 'developer', getTool],
   ['PATCH /v1/tools/:id', 'developer', patchTool],
+  ['POST /v1/quote', 'developer', postQuote],
   ['GET /v1/earnings', 'developer', getEarnings],
   ['GET /v1/receipts/keys', 'developer', () => done({ keys: FAKE_RECEIPT_KEYS })],
   ['GET /v1/balance', 'consumer', getBalance],
@@ -172,6 +174,7 @@ async function postHold(ledger, { body, idempotencyKey, signal }) {
 }
 
 async function postCapture(ledger, { id: holdId, body, idempotencyKey }) {
+  checkUnits(body.units);
   checkMetadata(body.metadata);
   const { charge, balance, hold, replayed } = ledger.capture(holdId, body, idempotencyKey);
   const amounts = { balance: dollars(balance), holdId, hold: wireHold(ledger, hold) };
@@ -212,9 +215,11 @@ function shownHold(ledger, hold, consumer) {
   return consumer ? view : { ...view, metadata: hold.metadata };
 }
 
-function postTool(ledger, { body: { name, description = '', price = null } }) {
+function postTool(ledger, { body: { name, description = '', price = null, card } }) {
   checkTool('name', name);
+  checkCard(card);
   const micros = price === null ? null : microsOf('price', price);
+  const prices = pricesOf(card);
   const known = ledger.tools.get(name);
   if (known?.isRegistered) {
     const message = 'A tool with this name already exists, perhaps archived.';
@@ -222,6 +227,7 @@ function postTool(ledger, { body: { name, description = '', price = null } }) {
   }
   const tool = known ?? newTool(name);
   Object.assign(tool, { description, micros, isRegistered: true });
+  setCard(tool, prices);
   ledger.tools.set(name, tool);
   const { archived: _, ...view } = wireTool(tool);
   return done(view, { status: 201 });
@@ -240,14 +246,35 @@ function getTool(ledger, { id }) {
   return done(wireTool(toolOf(ledger, id)));
 }
 
-function patchTool(ledger, { id, body: { description, price, archived } }) {
+function patchTool(ledger, { id, body: { description, price, card, archived } }) {
+  checkCard(card);
   const micros = (price ?? null) === null ? null : microsOf('price', price);
+  const prices = pricesOf(card);
   const tool = toolOf(ledger, id);
   tool.isRegistered = true;
   if (description !== undefined) tool.description = description;
   if (price !== undefined) tool.micros = micros;
+  if (card !== undefined) setCard(tool, prices);
   if (archived !== undefined) tool.archived = archived;
   return done(wireTool(tool));
+}
+
+function postQuote(ledger, { body: { tool, units } }) {
+  checkTool('tool', tool);
+  checkUnits(units);
+  if (units === undefined) {
+    const { micros = null, archived = false } = ledger.tools.get(tool) ?? {};
+    if (ledger.tools.has(tool) && micros === null && !archived) {
+      refuse(
+        'invalid_request',
+        'The tool has no price. Send units if it has a rate card.',
+        'units',
+      );
+    }
+    return done({ tool, amount: dollars(ledger.priceOf(tool)), cardVersion: null });
+  }
+  const { micros, cardVersion } = costOf(ledger.tools.get(tool), units);
+  return done({ tool, amount: dollars(micros), cardVersion });
 }
 
 function getEarnings(ledger, { query }) {
@@ -321,10 +348,10 @@ async function developerCharge(ledger, charge) {
 }
 
 async function wireCharge({ developerId }, charge) {
-  const { id, tool, micros, consumer, createdAt } = charge;
+  const { id, tool, micros, cardVersion, consumer, createdAt } = charge;
   const receipt = await signReceipt(charge, developerId);
-  const amount = dollars(micros);
-  return { id, receipt, tool, amount, developerId, createdAt, consumerId: consumer.id };
+  const made = { id, receipt, tool, amount: dollars(micros), developerId, createdAt };
+  return { ...made, ...(cardVersion && { cardVersion }), consumerId: consumer.id };
 }
 
 function wireHold(ledger, hold) {
@@ -349,15 +376,21 @@ function toolOf(ledger, id) {
   return tools.find((tool) => tool.id === id) ?? refuse('not_found', 'There is no such tool.');
 }
 
-function wireTool({ id, name, description, micros, createdAt, archived }) {
-  return { id, name, description, price: priceOf(micros), createdAt, archived };
+function wireTool(tool) {
+  const { createdAt, archived } = tool;
+  return { ...pricedTool(tool), createdAt, archived };
 }
 
-function withRevenue(ledger, { id, name, description, micros }) {
-  const charges = [...ledger.charges.values()].filter(({ tool }) => tool === name);
+function pricedTool(tool) {
+  const { id, name, description, micros } = tool;
+  return { id, name, description, price: priceOf(micros), ...wireCard(tool) };
+}
+
+function withRevenue(ledger, tool) {
+  const charges = [...ledger.charges.values()].filter((charge) => charge.tool === tool.name);
   const revenue = charges.reduce((sum, charge) => sum + charge.micros - charge.refunded, 0);
   const sums = { totalCharges: charges.length, totalRevenue: dollars(revenue) };
-  return { id, name, description, price: priceOf(micros), ...sums };
+  return { ...pricedTool(tool), ...sums };
 }
 
 function priceOf(micros) {

@@ -2,7 +2,8 @@
  * What a FakeFarebox refuses before it looks at its books: members and parameters of the wrong type, and
  * unknown members.
  */
-import { checkNames, checkText, malformed } from './fake-checks.js';
+import { checkNames, checkText } from './fake-checks.js';
+import { malformed } from './fake-refusal.js';
 
 const TOOL_CHARS_MAX = 137;
 const APPROVED_MAX = 1_000;
@@ -62,10 +63,10 @@ const budget = {
   approveDevelopers: isFlag,
   mayDelegate: isFlag,
 };
-const charge = later('apiKey', 'tool', 'amount', 'metadata');
+const charge = later('apiKey', 'tool', 'amount', 'units', 'metadata');
 const hold = { ...charge, ...later('expiresIn') };
 const capture = {
-  ...later('amount', 'metadata'),
+  ...later('amount', 'units', 'metadata'),
   final: isFlag,
   over: oneOf('reject', 'cap', 'overflow'),
 };
@@ -85,7 +86,12 @@ const CLOSED = {
   'POST /v1/holds': hold,
   'POST /v1/holds/:id/capture': capture,
   'POST /v1/holds/:id/extend': later('expiresIn'),
-  'PATCH /v1/tools/:id': { ...later('price'), description: isDescription, archived: isFlag },
+  'PATCH /v1/tools/:id': {
+    ...later('price', 'card'),
+    description: isDescription,
+    archived: isFlag,
+  },
+  'POST /v1/quote': later('tool', 'units'),
   'POST /v1/budgets': { ...budget, parentId: idOf('bdg') },
   'PATCH /v1/budgets/:id': budget,
   'POST /v1/budgets/:id/close': { releaseHolds: isFlag },

@@ -30,10 +30,14 @@ export function formatDollars(micros) {
   return formatDollarNumber(micros / MICROS_PER_DOLLAR);
 }
 
-/** What an idempotency key names of an amount and metadata: their form and order do not count. */
-export function comparable(amount, metadata) {
-  const members = metadata && Object.entries(metadata).toSorted(([a], [b]) => (a < b ? -1 : 1));
-  return { sent: amount === undefined ? null : Number(amount), members };
+/** What an idempotency key names of an amount, units and metadata: their form and order do not count. */
+export function comparable({ amount, units, metadata }) {
+  const sent = amount === undefined ? null : Number(amount);
+  return { sent, members: sorted(metadata), units: sorted(units) };
+}
+
+function sorted(members) {
+  return members && Object.entries(members).toSorted(([a], [b]) => (a < b ? -1 : 1));
 }
 
 /** What counts in sums: a charge, and each of its refunds when it was made. */
@@ -47,6 +51,7 @@ export function entriesOf({ micros, createdAt, refunds }) {
 /** A tool that was only charged by its name. */
 export function newTool(name) {
   const facts = { description: '', micros: null, archived: false, isRegistered: false };
+  Object.assign(facts, { card: null, latestCard: null, cardsMade: 0 });
   return { id: newId('tool'), name, createdAt: now(), ...facts };
 }
 

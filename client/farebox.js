@@ -26,6 +26,7 @@ import { amountToSend } from './money.js';
 import { publicReceipt, ReceiptKeys, verifyReceipt } from './receipts.js';
 import * as settings from './settings.js';
 import { Tools } from './tools.js';
+import { unitsToSend } from './units.js';
 import { warnOfCall } from './warning.js';
 import { WebhookEndpoints } from './webhook-endpoints.js';
 
@@ -45,6 +46,7 @@ const BATCHED = [
   'tool',
   'holdId',
   'amount',
+  'units',
   'expiresIn',
   'final',
   'over',
@@ -55,6 +57,7 @@ const CHARGE_ID = /^chg_[0-9a-f]+$/;
 const CHARGE = { noun: 'charge', done: 'charged' };
 const REFUND = { noun: 'refund', done: 'refunded', isDone: hasId };
 const BATCH = { noun: 'batch', done: 'done' };
+const QUOTE = { noun: 'quote', done: 'done', isDone: hasAmount };
 
 export class Farebox {
   #calls;
@@ -111,8 +114,9 @@ export class Farebox {
     const prepared = prepareCharge(request, idempotencyKey);
     const charge = () => this.#charge(prepared, idempotencyKey, onUnavailable, options);
     if (!request.ask) return charge();
-    const { apiKey, tool, amount } = request;
-    return askAndRetry(this.approvals, request.ask, { apiKey, tool, amount }, charge, options);
+    const { apiKey, tool, amount, units } = request;
+    const call = { apiKey, tool, amount, units };
+    return askAndRetry(this.approvals, request.ask, call, charge, options);
   }
 
   async #charge(prepared, idempotencyKey, onUnavailable, options) {
@@ -152,6 +156,13 @@ export class Farebox {
     const asked = { method: 'POST', path, body, idempotencyKey };
     const { json, replayed } = await this.#calls.write(asked, REFUND, options);
     return { ...json, replayed };
+  }
+
+  async quote(request, options) {
+    const body = settings.membersOf(request, ['tool', 'units']);
+    body.units = prepare(QUOTE, () => unitsToSend(body.units));
+    const asked = { method: 'POST', path: '/v1/quote', body };
+    return (await this.#calls.write(asked, QUOTE, options)).json;
   }
 
   earnings(filter = {}, options) {
@@ -197,15 +208,25 @@ export class Farebox {
 
 /** A member of a batch, with a key of its own, so that the batch can be sent again. A release needs none. */
 function toSend(given, n) {
-  const { amount, ...member } = settings.membersOf(given, BATCHED);
+  const { amount, units, ...member } = settings.membersOf(given, BATCHED);
   const { op = 'charge', idempotencyKey = crypto.randomUUID() } = member;
   if (op === 'release' && member.idempotencyKey === undefined) return { ...member, op };
   checkIdempotencyKey(idempotencyKey, `charges.${n}.idempotencyKey`);
-  return { ...member, op, amount: amountToSend(amount, `charges.${n}.amount`), idempotencyKey };
+  return {
+    ...member,
+    op,
+    amount: amountToSend(amount, `charges.${n}.amount`),
+    units: unitsToSend(units, `charges.${n}.units`),
+    idempotencyKey,
+  };
 }
 
 function hasReceiptKeys({ keys }) {
   return settings.areReceiptKeys(keys);
+}
+
+function hasAmount({ amount }) {
+  return typeof amount === 'number';
 }
 
 function isResult(result) {

@@ -1,6 +1,6 @@
 /** Holds, and batches of charges and holds. */
 import type { HoldsReply, ListedHold } from './api.js';
-import type { CallOptions, Charge, ChargeRequest, List, PageSize } from './index.js';
+import type { CallOptions, Charge, ChargeRequest, List, PageSize, Units } from './index.js';
 import type { Amount } from './money.js';
 
 /** Reserves money for a call, until it is captured, released or expires. */
@@ -8,8 +8,10 @@ export interface HoldRequest extends Pick<
   ChargeRequest,
   'apiKey' | 'tool' | 'metadata' | 'idempotencyKey'
 > {
-  /** Dollars: the most that the call may cost. */
-  amount: Amount;
+  /** Dollars: the most that the call may cost. Default: the price with which the tool is registered. */
+  amount?: Amount | undefined;
+  /** In place of an amount: the most that the call may use, by the tool's rate card. */
+  units?: Units | undefined;
   /** Seconds, 1 to 86,400. Default 600. */
   expiresIn?: number | undefined;
 }
@@ -39,6 +41,8 @@ export interface CaptureRequest extends Pick<ChargeRequest, 'metadata' | 'idempo
   holdId: string;
   /** Dollars. Default: all that is still held. */
   amount?: Amount | undefined;
+  /** In place of an amount: what the call used, by the rate card that the tool of the hold has now. */
+  units?: Units | undefined;
   /** Whether to release what is not captured. Default true. */
   final?: boolean | undefined;
   /**

@@ -4,11 +4,12 @@ import { isCharge } from './charge-requests.js';
 import { idInPath, listAt } from './list.js';
 import { amountToSend } from './money.js';
 import { checkMembers, membersOf } from './settings.js';
+import { unitsToSend } from './units.js';
 
 const HOLD = { noun: 'hold', done: 'held', isDone: hasId };
 const CAPTURE = { noun: 'charge', done: 'charged', isDone: isCharge };
-const PLACED = ['apiKey', 'tool', 'amount', 'expiresIn', 'metadata', 'idempotencyKey'];
-const CAPTURED = ['holdId', 'amount', 'final', 'over', 'metadata', 'idempotencyKey'];
+const PLACED = ['apiKey', 'tool', 'amount', 'units', 'expiresIn', 'metadata', 'idempotencyKey'];
+const CAPTURED = ['holdId', 'amount', 'units', 'final', 'over', 'metadata', 'idempotencyKey'];
 const EXTENDED = ['holdId', 'expiresIn', 'idempotencyKey'];
 const CHANGE = { noun: 'change', done: 'done', isDone: hasId };
 
@@ -23,7 +24,7 @@ export class Holds {
     const { idempotencyKey = crypto.randomUUID(), ...hold } = membersOf(request, PLACED);
     const body = prepare(HOLD, () => {
       this.#calls.checkApiKey(hold.apiKey);
-      return { ...hold, amount: amountToSend(hold.amount) };
+      return { ...hold, amount: amountToSend(hold.amount), units: unitsToSend(hold.units) };
     });
     return this.#write('/v1/holds', body, idempotencyKey, HOLD, options);
   }
@@ -32,6 +33,7 @@ export class Holds {
     const members = membersOf(request, CAPTURED);
     const { holdId, idempotencyKey = crypto.randomUUID(), ...body } = members;
     body.amount = amountToSend(body.amount);
+    body.units = unitsToSend(body.units);
     const path = `/v1/holds/${idInPath(holdId)}/capture`;
     return this.#write(path, body, idempotencyKey, CAPTURE, options);
   }

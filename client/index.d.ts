@@ -10,6 +10,7 @@ import type {
   ConsumerStatementReply,
   DeveloperStatementReply,
   EarningsReply,
+  QuoteReply,
   RefusalsReply,
   TopUpReply,
   UsageByDayReply,
@@ -47,7 +48,7 @@ export {
 } from './errors.js';
 export type { BatchRequest, Capture, CaptureRequest, Hold, HoldRequest, Holds } from './holds.js';
 export type * from './lists.js';
-export type { Tools } from './tools.js';
+export type { RateCard, Tools } from './tools.js';
 export type { WebhookEndpoints } from './webhook-endpoints.js';
 export { usd, type Amount, type Rounding, type Usd } from './money.js';
 
@@ -123,6 +124,13 @@ export interface ReceiptKey {
   key: string;
 }
 
+/**
+ * How many of each unit of the tool's rate card a call used: whole numbers from 0 to 10^12. They cost the exact
+ * sum, rounded once to the micro-dollar, half to even, and at least one micro-dollar. Units that cost nothing
+ * cannot be charged.
+ */
+export type Units = Readonly<Record<string, number>>;
+
 /** One charge. */
 export interface ChargeRequest<Mode extends OnUnavailable = OnUnavailable> {
   /**
@@ -134,6 +142,8 @@ export interface ChargeRequest<Mode extends OnUnavailable = OnUnavailable> {
   tool: string;
   /** Dollars. Default: the price with which the tool is registered. */
   amount?: Amount | undefined;
+  /** In place of an amount: how much was used, for the prices on the tool's rate card. */
+  units?: Units | undefined;
   /**
    * Stored with the charge: at most 20 fields, with names of up to 40 and strings of up to 500 characters.
    * Pass an integer beyond 2^53 as a string: JSON rounds it.
@@ -172,6 +182,8 @@ export interface Charge {
   /** The consumer's balance after this charge, in dollars. */
   balance: number;
   createdAt: string;
+  /** The version of the rate card, if units were charged. */
+  cardVersion?: number;
   /**
    * Whether this idempotency key had already made the charge: in an earlier call, or in an attempt of this call whose
    * response was lost. Without your own key, it is always the latter.
@@ -252,7 +264,7 @@ export interface ReceiptInvocation {
 /** The contents of a charge's receipt. */
 export type ReceiptCharge = Pick<
   Charge,
-  'id' | 'consumerId' | 'developerId' | 'tool' | 'amount' | 'createdAt'
+  'id' | 'consumerId' | 'developerId' | 'tool' | 'amount' | 'createdAt' | 'cardVersion'
 > & {
   /** False: a charge of play money, by test keys. Nobody paid for it. */
   livemode: boolean;
@@ -320,6 +332,12 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
    * - any other code of the service.
    */
   refund(request: RefundRequest, options?: CallOptions): Promise<Refund>;
+
+  /** What a charge would cost now: its units, or without units the price of the tool. Takes and reserves nothing. */
+  quote(
+    request: { tool: string; units?: Units | undefined },
+    options?: CallOptions,
+  ): Promise<QuoteReply>;
 
   /** Your earnings, in total or for a range of whole UTC hours, and by tool. */
   earnings(filter?: EarningsFilter, options?: CallOptions): Promise<EarningsReply>;
@@ -426,7 +444,7 @@ export declare class FareboxConsumer {
 /** Charges the prices of the map. A tool that is not in it throws `unknown_tool`, without a request. */
 export interface PricedFarebox<Tool extends string, Mode extends OnUnavailable = 'fail'> {
   charge<CallMode extends OnUnavailable = Mode>(
-    request: Omit<ChargeRequest<CallMode>, 'amount' | 'tool'> & { tool: Tool },
+    request: Omit<ChargeRequest<CallMode>, 'amount' | 'units' | 'tool'> & { tool: Tool },
     options?: CallOptions,
   ): Promise<ChargeResult<CallMode>>;
 }

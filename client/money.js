@@ -24,7 +24,15 @@ export function usd(dollars) {
   return new Usd(numerator * MICROS_PER_DOLLAR, denominator);
 }
 
+/** Decimal places of a price by the unit, on a rate card. */
+const UNIT_PRICE_PLACES = 12;
+let decimalOf;
+
 class Usd {
+  static {
+    decimalOf = (usd, places) => usd.#decimal(places);
+  }
+
   /** Micro-dollars are `#numerator / #denominator`; the denominator is above zero. */
   #numerator;
   #denominator;
@@ -67,13 +75,20 @@ class Usd {
 
   /** A decimal of six places. Throws a RangeError when a fraction of a micro-dollar is left. */
   toString() {
-    if (this.#numerator % this.#denominator !== 0n) {
-      throw new RangeError(
-        "Farebox: the amount has more than six decimals: end it with .round('up'), 'down' or 'half_even'",
-      );
-    }
-    const digits = String(this.#numerator / this.#denominator).padStart(7, '0');
-    return `${digits.slice(0, -6)}.${digits.slice(-6)}`;
+    const decimal = this.#decimal(6);
+    if (decimal !== undefined) return decimal;
+    throw new RangeError(
+      "Farebox: the amount has more than six decimals: end it with .round('up'), 'down' or 'half_even'",
+    );
+  }
+
+  /** Undefined when it has more decimals. */
+  #decimal(places) {
+    const scaled = this.#numerator * 10n ** BigInt(places);
+    const scale = this.#denominator * MICROS_PER_DOLLAR;
+    if (scaled % scale !== 0n) return undefined;
+    const digits = String(scaled / scale).padStart(places + 1, '0');
+    return `${digits.slice(0, -places)}.${digits.slice(-places)}`;
   }
 
   /** So that it is an amount in JSON. */
@@ -96,6 +111,16 @@ export function amountToSend(amount, param = 'amount') {
   throw createError('invalid_amount', message, { param });
 }
 
+/** The same for the price of a unit, which `usd()` may divide down to twelve decimals. */
+export function unitPriceToSend(price, param) {
+  if (Number.isFinite(price) || typeof price === 'string') return price;
+  const decimal = price instanceof Usd ? decimalOf(price, UNIT_PRICE_PLACES) : undefined;
+  if (decimal !== undefined) return decimal;
+  const given = price instanceof Usd ? 'a price with more than twelve decimals' : shown(price);
+  const message = `${param} is ${given}. It must be a number of dollars, a decimal string or usd(), with at most twelve decimals.`;
+  throw createError('invalid_amount', message, { param });
+}
+
 /** As the service writes amounts: `$1,000.00`, and `$0.0215` where there is less than a cent. */
 export function formatDollarNumber(dollars) {
   return IN_TEXTS.format(dollars);
@@ -110,7 +135,7 @@ export function exactMicrosOf(dollars) {
 }
 
 /** The beginning of a value, for a message. */
-function shown(value) {
+export function shown(value) {
   const text = String(value);
   return text.length > SHOWN_CHARS_MAX ? `${text.slice(0, SHOWN_CHARS_MAX)}...` : text;
 }

@@ -1,6 +1,9 @@
 /** Options of paid calls, for all frameworks. */
 import type { AskOptions } from './approvals.js';
-import type { Amount, Charge, OnUnavailable } from './index.js';
+import type { Amount, Charge, OnUnavailable, Units } from './index.js';
+
+/** Dollars, or units of the tool's rate card. */
+type Cost = Amount | { units: Units };
 
 interface CommonOptions {
   /** The name under which to charge. */
@@ -25,14 +28,17 @@ interface CommonOptions {
  * declared here.
  */
 interface Functions<Input extends unknown[], Result> {
-  /** Returns dollars; 0 is free: the call runs without a request to Farebox, and needs no key. */
-  price(...input: Input): Amount | Promise<Amount>;
-  settle(result: Result): Amount | Promise<Amount>;
+  /**
+   * Returns dollars or `{ units }`. 0 is free, as are units that are all 0: the call runs without a request to
+   * Farebox, and needs no key.
+   */
+  price(...input: Input): Cost | Promise<Cost>;
+  settle(result: Result): Cost | Promise<Cost>;
 }
 
 /** A price known in advance: fixed, or computed from the call's arguments. */
 interface Priced<Input extends unknown[]> {
-  price: Amount | Functions<Input, never>['price'];
+  price: Cost | Functions<Input, never>['price'];
   max?: undefined;
   settle?: undefined;
 }
@@ -40,11 +46,11 @@ interface Priced<Input extends unknown[]> {
 /** A cost known only afterwards: `max` is held, then `settle` computes the cost from the result. */
 interface Settled<Result> {
   price?: undefined;
-  max: Amount;
+  max: Cost;
   /**
-   * Returns dollars; 0 is free. More than `max` is charged as `max`. For a result that is not an amount,
-   * nothing is charged, and the caller gets `billing_error`. To read the body of a response, read a copy:
-   * `response.clone()`.
+   * Returns dollars or `{ units }`. 0 is free, as are units that are all 0. More than `max` is charged as `max`.
+   * For anything else, nothing is charged, and the caller gets `billing_error`. To read the body of a response,
+   * read a copy: `response.clone()`.
    */
   settle: Functions<[], Result>['settle'];
 }

@@ -14,6 +14,7 @@ import {
   membersOf,
 } from './settings.js';
 import { looksUp } from './transport.js';
+import { isNoUnits } from './units.js';
 import { warn } from './warning.js';
 
 const OPTIONS = [
@@ -49,10 +50,30 @@ export function checkPaid(options = {}) {
   if ((price === undefined) !== isSettled || (isSettled && typeof settle !== 'function')) {
     throw new TypeError('Farebox: a paid call needs a price, or max and settle');
   }
-  if (typeof price !== 'function') checkPrice(tool, isSettled ? max : price);
+  if (typeof price !== 'function') checkCost(tool, isSettled ? max : price);
   checkInteger('timeoutMs', timeoutMs, 1, TIMEOUT_MS_MAX);
   checkOnUnavailable(onUnavailable);
   if (ask) checkAsk(ask);
+}
+
+function checkCost(tool, cost) {
+  const { amount, units } = partsOf(cost);
+  if (units === undefined) return checkPrice(tool, amount);
+  if (countsSomething(units)) return;
+  throw new RangeError(`Farebox: the units of "${tool}" must be whole numbers, not all of them 0`);
+}
+
+function countsSomething(units) {
+  try {
+    return !isNoUnits(units);
+  } catch {
+    return false;
+  }
+}
+
+/** A cost is an amount of dollars, or `{ units }` of the tool's rate card. */
+function partsOf(cost) {
+  return cost?.units === undefined ? { amount: cost } : { units: cost.units };
 }
 
 /** Only for functions that take the handler as an argument: middleware runs before it. */
@@ -75,17 +96,19 @@ async function open(farebox, options, { apiKey, input, signal }) {
   const { tool, price, max, ask, timeoutMs = TIMEOUT_MS } = options;
   const onUnavailable = options.onUnavailable ?? farebox.onUnavailable;
   const compute = () => own(() => price(...input));
-  const amount =
+  const most =
     typeof price === 'function' ? await inTime(compute, options, signal) : (price ?? max);
-  if (typeof price === 'function' && isNothing('price()', amount)) return unpaid();
+  if (typeof price === 'function' && isNothing('price()', most)) return unpaid();
   const expiresIn = Math.ceil(timeoutMs / 1_000) + HOLD_MARGIN_SECONDS;
-  const request = { apiKey, tool, amount, expiresIn, idempotencyKey: crypto.randomUUID() };
+  const call = { apiKey, tool, ...partsOf(most) };
+  const request = { ...call, expiresIn, idempotencyKey: crypto.randomUUID() };
   const place = () => farebox.holds.place(request, { signal });
   try {
     const hold = ask
-      ? await askAndRetry(farebox.approvals, ask, { apiKey, tool, amount }, place, { signal })
+      ? await askAndRetry(farebox.approvals, ask, call, place, { signal })
       : await place();
-    return new Payment(farebox, { ...membersOf(options, OPTIONS), onUnavailable }, hold, signal);
+    const paid = { ...membersOf(options, OPTIONS), onUnavailable };
+    return new Payment(farebox, paid, hold, call.units, signal);
   } catch (error) {
     const isLost = error.outcome === 'unknown';
     if (isLost) void giveUp(farebox, request);
@@ -124,14 +147,17 @@ class Payment {
   #farebox;
   #options;
   #hold;
+  #units;
   #signal;
   #deadline;
   #isReleased = false;
 
-  constructor(farebox, options, hold, signal) {
+  /** `units` are what the hold is for, if it is for units. */
+  constructor(farebox, options, hold, units, signal) {
     this.#farebox = farebox;
     this.#options = options;
     this.#hold = hold;
+    this.#units = units;
     this.#signal = signal;
     this.#deadline = performance.now() + (options.timeoutMs ?? TIMEOUT_MS);
   }
@@ -153,12 +179,14 @@ class Payment {
   async #settle(result, hasFailed) {
     const { tool, settle, onUnavailable } = this.#options;
     try {
-      const amount = settle && (await this.#costOf(result));
+      const cost = settle && (await this.#costOf(result));
       // The caller has left. That release may have been lost, so a capture could still succeed.
       if (this.#isReleased) throw givenUp();
       if (settle && hasFailed?.(result)) throw new TypeError(READ_BY_SETTLE);
-      if (settle && isNothing('settle()', amount)) return await this.release();
-      return { paid: true, ...(await this.#capture(amount)) };
+      if (settle && isNothing('settle()', cost)) return await this.release();
+      // Units are captured as units, so that the receipt has the version of their rate card.
+      const captured = settle ? partsOf(cost) : { units: this.#units };
+      return { paid: true, ...(await this.#capture(captured)) };
     } catch (error) {
       await this.release();
       if (!mayRunUnpaid(onUnavailable, error)) throw error;
@@ -183,9 +211,9 @@ class Payment {
     return this.#farebox.holds.release({ holdId: this.#hold.id }, RELEASE).catch(() => {});
   }
 
-  async #capture(amount) {
+  async #capture(cost) {
     const holdId = this.#hold.id;
-    const request = { holdId, amount, over: 'cap', idempotencyKey: crypto.randomUUID() };
+    const request = { holdId, ...cost, over: 'cap', idempotencyKey: crypto.randomUUID() };
     try {
       return await this.#farebox.holds.capture(request);
     } catch (error) {
@@ -301,18 +329,19 @@ function mayRunUnpaid(onUnavailable, error) {
  * Throws when it is no amount: a hold without one would have the price with which the tool is registered, and a
  * capture would take all that is held.
  */
-function isNothing(name, amount) {
+function isNothing(name, cost) {
+  const { amount, units } = partsOf(cost);
   try {
-    return Number(usd(amount).toString()) === 0;
+    return units === undefined ? Number(usd(amount).toString()) === 0 : isNoUnits(units);
   } catch (error) {
-    throw notAnAmount(name, amount, error);
+    throw notAnAmount(name, cost, error);
   }
 }
 
 /** With the cause, because not every value can be shown: `usd()` has no decimal form before it is rounded. */
 function notAnAmount(name, amount, cause) {
   const why = cause?.message ?? String(amount);
-  const message = `${name} returned no amount of dollars that can be charged (${why}); nothing was charged.`;
+  const message = `${name} returned no amount or units that can be charged (${why}); nothing was charged.`;
   return createError('invalid_amount', message, { param: 'amount' }, cause);
 }
 

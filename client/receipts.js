@@ -105,12 +105,13 @@ export class ReceiptKeys {
 /** The charge or invocation in a payload, with the service's field names; undefined for anything else. */
 function contentsOf(payload) {
   const contents = JSON.parse(new TextDecoder().decode(bytesOf(payload)));
-  const { id, consumerId, developerId, tool, micros, createdAt, grantId } = contents;
+  const { id, consumerId, developerId, tool, micros, createdAt, cardVersion, grantId } = contents;
   const livemode = contents.livemode !== false;
   if (typeof grantId === 'string') return { invocation: contents };
   if (typeof tool !== 'string' || !Number.isSafeInteger(micros)) return undefined;
   const amount = micros / MICROS_PER_DOLLAR;
-  return { charge: { id, consumerId, developerId, tool, amount, createdAt, livemode } };
+  const priced = cardVersion !== undefined && { cardVersion };
+  return { charge: { id, consumerId, developerId, tool, amount, createdAt, ...priced, livemode } };
 }
 
 function bytesOf(base64url) {

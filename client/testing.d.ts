@@ -10,11 +10,10 @@ import type {
 
 /**
  * A Farebox in this process, for unit tests of programs that charge: no server, no network. It decides as the
- * service does, which one suite holds both to, and has what charging needs: charges, refunds, holds, tools, earnings
- * and receipts; of consumers the balance, usage, budgets with their spend keys, approvals, and top-ups, which
- * succeed without a card. All else is `not_found`, leases among it.
- * It is in test mode: its keys are test keys, and the amounts that trigger a response (docs/test-mode.md) do
- * so here.
+ * service does, which one suite holds both to, and has what charging needs: charges, refunds, holds, tools with
+ * rate cards, quotes, earnings and receipts; of consumers the balance, usage, budgets with their spend keys,
+ * approvals, and top-ups, which succeed without a card. All else is `not_found`, leases among it. It is in test
+ * mode: its keys are test keys, and the amounts that trigger a response (docs/test-mode.md) do so here.
  *
  * @example
  * const fake = new FakeFarebox();

@@ -3,7 +3,22 @@ import type { ChangedToolReply, ToolReply, ToolsReply } from './api.js';
 import type { CallOptions, List } from './index.js';
 import type { Amount } from './money.js';
 
-/** Your tools and their prices. */
+/**
+ * Dollars per unit, by the name of the unit: 1 to 20 units, from $0 to $1,000 with at most twelve decimals. Names
+ * have 1 to 40 letters, digits and `_.-`, beginning with a letter.
+ *
+ * @example const card = { input: usd('2.50').per(1_000_000), output: usd('10').per(1_000_000) };
+ */
+export type RateCard = Readonly<Record<string, Amount>>;
+
+interface Prices {
+  /** Dollars per call. Null: none, so each charge states its amount or units. */
+  price?: Amount | null | undefined;
+  /** Prices by the unit, for charges that state `units`. Each change makes a new version. Null: none. */
+  card?: RateCard | null | undefined;
+}
+
+/** Your tools, their prices and their rate cards. */
 export interface Tools {
   /** The tools in use, or with `archived` the archived ones. `name`: only that one. `limit`: tools per page. */
   list(
@@ -17,17 +32,13 @@ export interface Tools {
   get(id: string, options?: CallOptions): Promise<ChangedToolReply>;
   /** Throws `tool_exists`, with `toolId`, when the name is taken. Not retried when a response is lost. */
   create(
-    tool: { name: string; description?: string | undefined; price?: Amount | null | undefined },
+    tool: Prices & { name: string; description?: string | undefined },
     options?: CallOptions,
   ): Promise<ToolReply>;
-  /** Omitted members are not changed. `price: null` removes the price. */
+  /** Omitted members are not changed. `price: null` removes the price, and `card: null` the card. */
   update(
     id: string,
-    changes: {
-      description?: string | undefined;
-      price?: Amount | null | undefined;
-      archived?: boolean | undefined;
-    },
+    changes: Prices & { description?: string | undefined; archived?: boolean | undefined },
     options?: CallOptions,
   ): Promise<ChangedToolReply>;
 }

@@ -1,11 +1,12 @@
-/** The developer's tools: the names used in charges, and their prices. */
+/** The developer's tools: the names used in charges, their prices and their rate cards. */
 import { prepare } from './calls.js';
 import { idInPath, listAt } from './list.js';
 import { amountToSend } from './money.js';
 import { checkMembers, membersOf } from './settings.js';
+import { cardToSend } from './units.js';
 
-const TOOL = ['name', 'description', 'price'];
-const CHANGED = ['description', 'price', 'archived'];
+const TOOL = ['name', 'description', 'price', 'card'];
+const CHANGED = ['description', 'price', 'card', 'archived'];
 const DEED = { noun: 'change', done: 'done' };
 
 export class Tools {
@@ -25,18 +26,21 @@ export class Tools {
 
   async create(tool, options) {
     checkMembers('a new tool', tool, TOOL);
-    const body = { ...membersOf(tool, TOOL), price: priceToSend(tool.price) };
+    const body = { ...membersOf(tool, TOOL), ...pricesToSend(tool) };
     return this.#calls.writeOnce({ method: 'POST', path: '/v1/tools', body }, DEED, options);
   }
 
   async update(id, changes, options) {
-    const body = { ...membersOf(changes, CHANGED), price: priceToSend(changes.price) };
+    const body = { ...membersOf(changes, CHANGED), ...pricesToSend(changes) };
     const asked = { method: 'PATCH', path: `/v1/tools/${idInPath(id)}`, body };
     return (await this.#calls.write(asked, DEED, options)).json;
   }
 }
 
-/** Null removes the price. */
-function priceToSend(price) {
-  return price === null ? null : prepare(DEED, () => amountToSend(price, 'price'));
+/** Null removes the price, or the card. */
+function pricesToSend({ price, card }) {
+  return prepare(DEED, () => ({
+    price: price === null ? null : amountToSend(price, 'price'),
+    card: cardToSend(card),
+  }));
 }

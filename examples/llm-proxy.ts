@@ -1,7 +1,8 @@
 /**
- * Sells a language model by the token: holds the most that a response can cost, streams it, and captures what its
- * `usage` says. A caller who leaves early pays for the whole response, because the model has it too. A response
- * without `usage` is free. Speaks OpenAI's protocol on both sides, for text only.
+ * Sells a language model by the token: holds the most tokens that a response can use, streams it, and captures what its
+ * `usage` says. The rate card of the tool has the prices. A caller who leaves early pays for the whole response,
+ * because the model has it too. A response without `usage` is free. Speaks OpenAI's protocol on both sides, for text
+ * only.
  * Settings: FAREBOX_URL, FAREBOX_SECRET_KEY, UPSTREAM_URL, UPSTREAM_KEY, UPSTREAM_MODEL, PORT.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -11,8 +12,9 @@ import { Farebox, FareboxError, serviceKeyOf, usd } from '@farebox/client';
 const farebox = new Farebox();
 /** The model that the prices are of. */
 const MODEL = process.env['UPSTREAM_MODEL'];
-const INPUT = usd('3').per(1_000_000);
-const OUTPUT = usd('15').per(1_000_000);
+const TOOL = 'chat';
+/** Dollars per token. A new price makes a new version of the card, which the receipts name. */
+const CARD = { input: usd('3').per(1_000_000), output: usd('15').per(1_000_000) };
 const OUTPUT_TOKENS_MAX = 4_096;
 /** Far more than what the model can read. A caller has shown no key yet. */
 const BODY_BYTES_MAX = 4 * 1024 * 1024;
@@ -56,9 +58,14 @@ const TO_CALLER = new Set([
 /** The types of errors that the caller can mend, whichever code they have. */
 const TYPES_TO_CALLER = new Set(['payment_error', 'rate_limit_error']);
 
-/** Dollars. Rounded once, at the end. */
-function costOf(inputTokens: number, outputTokens: number) {
-  return INPUT.times(inputTokens).plus(OUTPUT.times(outputTokens)).round('up');
+/** Changes nothing if the tool has these prices already. */
+async function register(): Promise<void> {
+  try {
+    await farebox.tools.create({ name: TOOL, card: CARD });
+  } catch (error) {
+    if (!FareboxError.isInstance(error) || error.toolId === undefined) throw error;
+    await farebox.tools.update(error.toolId, { card: CARD });
+  }
 }
 
 const server = createServer((request, response) => void answer(request, response));
@@ -72,9 +79,9 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
     const { max_completion_tokens: outputTokensMax } = asked;
     const hold = await farebox.holds.place({
       apiKey: serviceKeyOf(request.headers),
-      tool: 'chat',
+      tool: TOOL,
       // No token of text is shorter than a byte.
-      amount: costOf(Buffer.byteLength(conversation), outputTokensMax),
+      units: { input: Buffer.byteLength(conversation), output: outputTokensMax },
       expiresIn: HOLD_SECONDS,
     });
     const tokens = { input: 0, output: 0 };
@@ -198,26 +205,22 @@ function readUsage(line: string, tokens: Tokens): void {
   if (usage) Object.assign(tokens, { input: usage.prompt_tokens, output: usage.completion_tokens });
 }
 
-async function settle(
-  holdId: string,
-  { input, output }: Tokens,
-  response: ServerResponse,
-): Promise<void> {
-  if (input + output === 0) {
+async function settle(holdId: string, tokens: Tokens, response: ServerResponse): Promise<void> {
+  if (tokens.input + tokens.output === 0) {
     await farebox.holds.release({ holdId });
     if (!response.headersSent) response.writeHead(502);
     response.end();
     return;
   }
-  const { id, amount, receipt } = await capture(holdId, input, output);
+  const { id, amount, receipt } = await capture(holdId, tokens);
   // A comment of the stream, which clients of OpenAI's protocol skip.
   response.end(`: farebox ${JSON.stringify({ id, amount, receipt })}\n\n`);
 }
 
 /** If nothing can be captured, the money is released at once, not when the hold expires. */
-async function capture(holdId: string, input: number, output: number) {
+async function capture(holdId: string, { input, output }: Tokens) {
   try {
-    const request = { holdId, amount: costOf(input, output), over: 'cap' } as const;
+    const request = { holdId, units: { input, output }, over: 'cap' } as const;
     return await farebox.holds.capture(request).catch((error: unknown) => {
       if (!FareboxError.isInstance(error) || error.outcome !== 'unknown') throw error;
       // The response was lost. With the same key, the capture is found, or made now.
@@ -243,6 +246,7 @@ function isForCaller({ code, type = '' }: FareboxError): boolean {
   return TO_CALLER.has(code) || TYPES_TO_CALLER.has(type);
 }
 
+await register();
 server.listen(Number(process.env['PORT'] ?? 8092), '127.0.0.1', () => {
   const { port } = server.address() as AddressInfo;
   process.stdout.write(`LLM proxy ready: http://127.0.0.1:${port}/v1\n`);

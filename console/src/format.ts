@@ -3,6 +3,7 @@ import { dollarsOf } from '../../src/domain/money.ts';
 import { topUpMaxOf } from '../../src/domain/top-up.ts';
 
 const DECIMALS_MAX = 6;
+const UNIT_DECIMALS_MAX = 12;
 
 /** How many decimals an amount needs, at least two. */
 export function decimalsOf(dollars: number): number {
@@ -17,6 +18,17 @@ export function usd(dollars: number, decimals = decimalsOf(dollars)): string {
     maximumFractionDigits: DECIMALS_MAX,
   });
   return `${dollars < 0 ? '\u2212' : ''}$${text}`;
+}
+
+/** The price of a unit on a rate card: `$0.0000025`. */
+export function unitPrice(dollars: number): string {
+  const decimals = { minimumFractionDigits: 2, maximumFractionDigits: UNIT_DECIMALS_MAX };
+  return `$${dollars.toLocaleString('en-US', decimals)}`;
+}
+
+/** The same to be edited, without an exponent: `0.0000025`. */
+export function decimalText(dollars: number): string {
+  return dollars.toFixed(UNIT_DECIMALS_MAX).replace(/\.?0+$/, '');
 }
 
 /** In dollars: the most that a card can pay, or what leaves room for the tax. */

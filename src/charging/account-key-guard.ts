@@ -44,8 +44,8 @@ export class AccountKeyGuard {
 
   /**
    * The key as the payer of the developer: with a daily limit for each developer, or if the developer is blocked, it
-   * pays through the developer's budget. Null if it does not pay: its owner closed it, or keys of the account can create
-   * no more budgets.
+   * pays through the developer's budget. Null if it does not pay: its owner closed it, or keys of the account can
+   * create no more budgets.
    */
   payerOf(key: KeyOwner, developer: Developer): MaybePromise<KeyOwner | null> {
     if (key.guard === null) return key;

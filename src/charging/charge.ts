@@ -87,6 +87,6 @@ export function answerDecided(
   requester: Requester,
 ): MaybePromise<DecidedCharge> {
   const result = { kind: 'decided', draft, outcome } as const;
-  if (outcome.kind !== 'posted' || !isTest(draft)) return result;
+  if (outcome.kind !== 'posted' || !isTest(draft) || draft.cardVersion) return result;
   return answerOnDemand(draft, requester).then(() => result);
 }

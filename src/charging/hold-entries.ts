@@ -14,12 +14,11 @@ import {
   type DraftDeps,
 } from './draft-charge.ts';
 import { findRetryingPayer, mayBeRetry, type EarlierDeps } from './earlier-charges.ts';
-import type { NoCost } from './tool-prices.ts';
+import type { HoldCards } from './hold-cards.ts';
+import { costBy, type NoCost } from './tool-prices.ts';
 import { NOT_SENT } from './ledger-batchers.ts';
 import { captureIdentity, extensionIdentity, holdIdentity, NO_IDENTITY } from './idempotency.ts';
-import type { Database } from '../store/database.ts';
 import type { HoldEntry } from '../store/holds/hold-entry.ts';
-import { findToolOfHold } from '../store/holds/list-holds.ts';
 
 /** The hold that a request names, and the developer that sent it. */
 export interface HoldRequest {
@@ -90,25 +89,22 @@ export function captureEntry(
 }
 
 /**
- * The entry that captures what the units cost by the rate card of the hold's tool, or why they have no cost. Null when
- * there is no such hold. A retry of a capture that was made needs no card: the ledger first looks its key up.
+ * The entry that captures what the units cost by the card of the hold, or why they have no cost. Null when there is no
+ * such hold.
  */
 export async function prepareCaptureOfUnits(
-  deps: Pick<DraftDeps, 'tools'> & EarlierDeps & { readonly database: Database },
+  { holdCards }: { readonly holdCards: HoldCards },
   request: HoldRequest,
   body: CaptureBody & { readonly units: Units },
 ): Promise<{ readonly kind: 'ready'; readonly entry: HoldEntry } | NoCost | null> {
-  const { developerId, developerNumber } = request.developer;
-  const tool = await findToolOfHold(deps.database, developerNumber, request.holdId);
-  if (tool === null) return null;
-  const cost = await deps.tools.costOf(developerId, tool, body.units);
-  if (cost.kind === 'cost' && isChargeable(cost.amountMicros)) {
-    const entry = captureEntry(request, body, cost.amountMicros, cost.cardVersion);
-    return { kind: 'ready', entry };
-  }
-  const entry = captureEntry(request, body, asMicros(1));
-  if (hasIdentity(entry) && (await deps.earlier.find(entry))) return { kind: 'ready', entry };
-  return cost.kind === 'cost' ? { kind: 'invalid_cost' } : cost;
+  const { developerNumber } = request.developer;
+  const hold = await holdCards.cardOf({ developerNumber, holdId: request.holdId });
+  if (!hold) return null;
+  const cost = costBy(hold.card, body.units);
+  if (cost.kind !== 'cost') return cost;
+  if (!isChargeable(cost.amountMicros)) return { kind: 'invalid_cost' };
+  const entry = captureEntry(request, body, cost.amountMicros, cost.cardVersion);
+  return { kind: 'ready', entry };
 }
 
 /** Needs no key: releasing a hold twice has the effect of releasing it once. */

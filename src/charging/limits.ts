@@ -88,3 +88,6 @@ export const BUDGETS_CACHED_MAX = 25_000;
 
 /** Tools whose prices are kept in memory. */
 export const TOOLS_CACHED_MAX = 10_000;
+
+/** Holds whose rate cards are kept in memory, for their captures. */
+export const HOLD_CARDS_CACHED_MAX = 1_000;

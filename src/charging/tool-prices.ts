@@ -105,7 +105,11 @@ function priceFor(
 }
 
 function costFor({ card, isArchived }: KnownTool, units: Units): Cost | NoCost {
-  if (isArchived) return { kind: 'tool_archived' };
+  return isArchived ? { kind: 'tool_archived' } : costBy(card, units);
+}
+
+/** What the units cost by the card. */
+export function costBy(card: RateCard | null, units: Units): Cost | NoCost {
   if (!card) return { kind: 'card_required' };
   const cost = costOf(card, units);
   if (cost === undefined) return { kind: 'invalid_cost' };

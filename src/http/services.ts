@@ -3,6 +3,7 @@ import type { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { Stripe } from 'stripe';
 import type { ChargingDeps } from '../charging/charge.ts';
+import type { HoldCards } from '../charging/hold-cards.ts';
 import type { EntryBatcher } from '../charging/ledger-batchers.ts';
 import type { LeaseDeps } from '../charging/lease-requests.ts';
 import type { PublicReceipts } from '../charging/public-receipts.ts';
@@ -27,6 +28,7 @@ import type { Tracing } from '../tracing/tracing.ts';
 import type { ResponseRecorder } from './response-recorder.ts';
 
 export interface Api extends ChargingDeps, LeaseDeps {
+  readonly holdCards: HoldCards;
   readonly config: Config;
   readonly log: Logger;
   /** Undefined: tracing is off. */

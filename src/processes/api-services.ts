@@ -7,6 +7,7 @@ import { AccountKeyGuard } from '../charging/account-key-guard.ts';
 import { ApprovalLinks } from '../signing/approval-links.ts';
 import type { Flush } from '../charging/batcher.ts';
 import { BudgetRulesCache } from '../charging/budget-rules.ts';
+import { HoldCards } from '../charging/hold-cards.ts';
 import { EarlierCharges } from '../charging/earlier-charges.ts';
 import { createKeyCache } from '../charging/find-key-owner.ts';
 import { LastUsedRecorder } from '../charging/last-used-recorder.ts';
@@ -155,6 +156,7 @@ async function openCharging(
     budgets,
     guards: new AccountKeyGuard(lookUps),
     earlier: new EarlierCharges(lookUps, clock),
+    holdCards: new HoldCards(lookUps, changes),
   };
 }
 

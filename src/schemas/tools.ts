@@ -146,6 +146,9 @@ export const ToolsReply = Closed({
 });
 export type ToolsReply = Static<typeof ToolsReply>;
 
+export const RateCardReply = Closed({ card: Card, cardVersion: CardVersion, createdAt: Timestamp });
+export type RateCardReply = Static<typeof RateCardReply>;
+
 /** What a charge would cost. */
 export const QuoteBody = Closed({
   tool: ToolName,

@@ -72,6 +72,7 @@ const METHODS: Readonly<Record<string, Call>> = {
   createChargeBatch: ({ farebox }, o) => farebox.batch([charge], o),
   listCharges: ({ farebox }, o) => farebox.charges.list({}, o),
   getCharge: ({ farebox }, o) => farebox.charges.get('x', o),
+  quoteCharge: ({ farebox }, o) => farebox.quote({ tool: 'x' }, o),
   refundCharge: ({ farebox }, o) => farebox.refund({ chargeId: 'chg_0' }, o),
   createHold: ({ farebox }, o) => farebox.holds.place(charge, o),
   listHolds: ({ farebox }, o) => farebox.holds.list({}, o),

@@ -56,6 +56,20 @@ const ASKS: Readonly<Record<string, Ask>> = {
       as({ op: 'capture', holdId: 'hld_1', amount: 1, final: true, over: 'cap', idempotencyKey }),
       as({ op: 'release', holdId: 'hld_2', idempotencyKey }),
     ]),
+  'charge of units': ({ farebox }, as) =>
+    farebox.charge(as({ apiKey, tool: 'search', units: { input: 7 }, idempotencyKey })),
+  'batch of units': ({ farebox }, as) =>
+    farebox.batch([
+      as({ apiKey, tool: 'search', units: { input: 7 }, idempotencyKey }),
+      as({ op: 'hold', apiKey, tool: 'search', units: { input: 7 }, idempotencyKey }),
+      as({ op: 'capture', holdId: 'hld_1', units: { input: 7 }, idempotencyKey }),
+    ]),
+  'hold of units': ({ farebox }, as) =>
+    farebox.holds.place(as({ apiKey, tool: 'search', units: { input: 7 }, idempotencyKey })),
+  'capture of units': ({ farebox }, as) =>
+    farebox.holds.capture(as({ holdId: 'hld_1', units: { input: 7 }, idempotencyKey })),
+  'quote of a charge': ({ farebox }, as) =>
+    farebox.quote(as({ tool: 'search', units: { input: 7 } })),
   refund: ({ farebox }, as) =>
     farebox.refund(as({ chargeId: 'chg_1', amount: 0.1, idempotencyKey })),
   hold: ({ farebox }, as) =>
@@ -94,9 +108,12 @@ const ASKS: Readonly<Record<string, Ask>> = {
   renewal: ({ farebox }, as) =>
     farebox.leases.renew(as({ leaseId: 'lse_1', fence: 2, expiresIn: 60, idempotencyKey })),
   tool: ({ farebox }, as) =>
-    farebox.tools.create(as({ name: 'search', description: 'finds', price: 1 })),
+    farebox.tools.create(as({ name: 'search', description: 'finds', price: 1, card: { a: 1 } })),
   'change of a tool': ({ farebox }, as) =>
-    farebox.tools.update('tool_1', as({ description: 'finds', price: 1, archived: true })),
+    farebox.tools.update(
+      'tool_1',
+      as({ description: 'finds', price: 1, card: { a: 1 }, archived: true }),
+    ),
   developer: ({ farebox }, as) =>
     farebox.developer.update(as({ returnUrl: 'https://example.com' })),
   'low balance': ({ farebox }, as) => farebox.lowBalance.update(as({ threshold: 5 })),

@@ -29,6 +29,10 @@ const ASKS: Readonly<Record<string, Ask>> = {
     const { id } = await farebox.tools.create({ name: 'made' });
     return farebox.tools.update(id, other);
   },
+  'quote of a charge': async ({ farebox }, other) => {
+    await farebox.tools.create({ name: 'made', price: 1 });
+    return farebox.quote({ tool: 'made', ...(other as object) });
+  },
   'spend key': async ({ consumer }, other) =>
     consumer.budgets.createKey((await consumer.budgets.create({ name: 'agent' })).id, other),
   'closed budget': async ({ consumer }, other) =>

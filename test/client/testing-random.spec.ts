@@ -25,7 +25,39 @@ const BAD_AMOUNTS = [
   '0.0000001',
 ];
 const LARGE_AMOUNTS = [1_000_000, 1_000_001, '1000000.000001', 1e21, '9'.repeat(40)];
+/** Units of the tool `llm`, whose card changes. Most other tools have no card. */
+const UNITS = [{ input: 7 }, { input: 250_000, output: 3 }, { output: 1 }, { free: 2, input: 0 }];
+const BAD_UNITS: readonly unknown[] = [
+  null,
+  [],
+  7,
+  {},
+  { input: 1.5 },
+  { input: -1 },
+  { input: 1e13 },
+  { pages: 1 },
+  { constructor: 1 },
+  { '1': 1 },
+  { input: 1e12, output: 1e12 },
+];
+const CARDS = [
+  { input: 0.0000025, output: '0.00001', free: 0 },
+  { output: 1e-12, input: '0.0000005' },
+  { input: '0.000000500000', output: '0.000000000001' },
+  null,
+  undefined,
+];
+const BAD_CARDS = [
+  7,
+  {},
+  { input: -1 },
+  { input: 'x' },
+  { input: 1_001 },
+  { '1': 1 },
+  { a: 1e-13 },
+];
 const TOOLS = [
+  'llm',
   'search',
   'translate',
   'other',
@@ -74,6 +106,8 @@ const SAID = [
   'metadata',
   'price',
   'archived',
+  'card',
+  'cardVersion',
   'total',
   'totalEarnings',
   'byTool',
@@ -140,8 +174,13 @@ function draw(random: Random): [string, Request] {
   const isBad = random.chance(0.25);
   const among = (good: readonly unknown[], bad: readonly unknown[]) =>
     random.pick(isBad && random.chance(0.5) ? bad : good) as never;
-  const amount = among(AMOUNTS, random.chance(0.8) ? BAD_AMOUNTS : LARGE_AMOUNTS);
-  const tool = among(TOOLS, BAD_TOOLS);
+  const anAmount = among(AMOUNTS, random.chance(0.8) ? BAD_AMOUNTS : LARGE_AMOUNTS);
+  const aTool = among(TOOLS, BAD_TOOLS);
+  const isOfUnits = random.chance(0.3);
+  const tool = (isOfUnits && random.chance(0.8) ? 'llm' : aTool) as never;
+  const units = isOfUnits ? among(UNITS, BAD_UNITS) : undefined;
+  const amount = (isOfUnits && random.chance(0.9) ? undefined : anAmount) as never;
+  const card = among(CARDS, BAD_CARDS);
   const metadata = among(METADATA, BAD_METADATA);
   const expiresIn = among(SECONDS, BAD_SECONDS);
   const idempotencyKey = random.chance(0.4) ? `key ${random.between(1, 12)}` : undefined;
@@ -153,10 +192,11 @@ function draw(random: Random): [string, Request] {
   const over = random.pick([undefined, 'reject', 'cap', 'overflow'] as const);
   const spoiled = isBad && random.chance(0.1);
   const keyOf = ({ ground }: Side) => (spoiled ? `${ground.apiKey}x` : ground.apiKey);
-  const charge = (side: Side) => ({ apiKey: keyOf(side), tool, amount, metadata, ...key });
+  const charge = (side: Side) => ({ apiKey: keyOf(side), tool, amount, units, metadata, ...key });
   const capture = (side: Side) => ({
     holdId: one(side.holds, 'hld'),
     amount,
+    units,
     final,
     over,
     metadata,
@@ -171,8 +211,9 @@ function draw(random: Random): [string, Request] {
     extend: 2,
     refund: 4,
     batch: 4,
-    tool: 1,
-    change: 1,
+    tool: 2,
+    change: 2,
+    quote: 1,
     topUp: 1,
     list: 2,
     get: 2,
@@ -196,9 +237,10 @@ function draw(random: Random): [string, Request] {
         { op: 'release', holdId: one(side.holds, 'hld') },
       ]),
     }),
-    tool: ({ ground }) => ground.farebox.tools.create({ name: tool, price: amount }),
+    tool: ({ ground }) => ground.farebox.tools.create({ name: tool, price: amount, card }),
     change: ({ ground, tools }) =>
-      ground.farebox.tools.update(one(tools, 'tool'), { price: amount, archived: final }),
+      ground.farebox.tools.update(one(tools, 'tool'), { price: amount, card, archived: final }),
+    quote: ({ ground }) => ground.farebox.quote({ tool, units }),
     topUp: ({ ground }) => ground.consumer.topUp({ amount, ...key }),
     list: async ({ ground }) => {
       // Charges of one batch have no order among themselves, so a page may end between them.
@@ -217,9 +259,25 @@ function draw(random: Random): [string, Request] {
       total: (await ground.consumer.charges.list().page()).total,
     }),
   };
-  const shown = { op, amount, tool, metadata, expiresIn, final, over, ...key, at, spoiled };
+  const shown = {
+    op,
+    amount,
+    units,
+    tool,
+    card,
+    metadata,
+    expiresIn,
+    final,
+    over,
+    ...key,
+    at,
+    spoiled,
+  };
   return [JSON.stringify(shown), requests[op]];
 }
+
+const createLlm: Request = ({ ground }) =>
+  ground.farebox.tools.create({ name: 'llm', card: { input: 0.0000025, output: '0.00001' } });
 
 describe('client: the fake and the service', () => {
   const service = realService();
@@ -230,6 +288,7 @@ describe('client: the fake and the service', () => {
     const random = new Random(SEED);
     const real = new Side(await service.open());
     const fake = new Side(await fakeService().open());
+    assert.deepEqual(await fake.ask(createLlm), await real.ask(createLlm));
     for (let n = 1; n <= REQUESTS; n += 1) {
       const [shown, request] = draw(random);
       const [expected, actual] = [await real.ask(request), await fake.ask(request)];

@@ -183,6 +183,63 @@ describe('the console for developers', () => {
     await seeMoney('$0.50');
   });
 
+  it('sets prices by the unit, and shows the version of the card on a charge', async () => {
+    const account = await harness.newAccount(1);
+    await window.enter(account, '/developer/tools');
+    await button('Register tool').click();
+    const form = await openedDialog(page, 'Register tool');
+    await form.getByLabel('Name', { exact: true }).fill('llm');
+    for (const [index, [unit, price]] of [
+      ['input', '0.0000025'],
+      ['cached', '0.00000000025'],
+      ['pages', '0.50'],
+    ].entries()) {
+      await form.getByRole('button', { name: 'Add unit' }).click();
+      await form.getByLabel(`Name of unit ${index + 1}`).fill(unit ?? '');
+      await form.getByLabel(`Price of unit ${index + 1}`).fill(price ?? '');
+    }
+    const register = form.getByRole('button', { name: 'Register tool' });
+    for (const [field, wrong, right] of [
+      ['Name of unit 3', 'input', 'pages'],
+      ['Name of unit 3', '3 pages', 'pages'],
+      ['Price of unit 3', '0.0000000000001', '0.50'],
+      ['Price of unit 3', '1000.01', '0.50'],
+    ] as const) {
+      await form.getByLabel(field).fill(wrong);
+      await form
+        .getByText(/^Enter /)
+        .first()
+        .waitFor();
+      assert.equal(await register.isDisabled(), true);
+      await form.getByLabel(field).fill(right);
+    }
+    await register.click();
+    await page.getByText('By the unit').first().waitFor();
+    await page.getByRole('link', { name: 'llm' }).click();
+    const card = page.getByRole('region', { name: 'Rate card' });
+    await card.getByText('pages').waitFor();
+    assert.deepEqual(await card.getByRole('row').allInnerTexts(), [
+      'Unit\tPrice',
+      'cached\t$0.00000000025',
+      'input\t$0.0000025',
+      'pages\t$0.50',
+    ]);
+
+    await button('Edit tool').click();
+    const edited = await openedDialog(page, 'Edit tool');
+    assert.equal(await edited.getByLabel('Price of unit 1').inputValue(), '0.00000000025');
+    await edited.getByRole('button', { name: 'Remove unit 3' }).click();
+    await edited.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Version 2', { exact: true }).waitFor();
+    const body = { apiKey: account.consumerKey, tool: 'llm', units: { input: 1_000 } };
+    const key = account.developerKey;
+    assert.equal((await call(harness.stack.api, 'POST', '/v1/charges', { key, body })).status, 201);
+    await window.enter(account, '/usage');
+    await button(/^Charge for llm/).click();
+    const sheet = await openedDialog(page, 'Charge');
+    await sheet.getByText('Version 2', { exact: true }).waitFor();
+  });
+
   it('shows a developer what callers were refused, with the request id to quote', async () => {
     const account = await harness.newAccount(1);
     await window.enter(account, '/developer/refusals');

@@ -94,13 +94,23 @@ const EXCERPTS: readonly Excerpt[] = [
   {
     shows: 'settle: (result)',
     given: `${API_KEY}
-      import { Farebox, usd } from '@farebox/client';
-      import { paidTool } from '@farebox/client/mcp';`,
+      import { Farebox } from '@farebox/client';
+      import { paidTool } from '@farebox/client/mcp';
+      const card = { input: 0.0000025, output: 0.00001 };
+      await new Farebox().tools.create({ name: 'complete', card });`,
     after: `
-      const handler = () => ({ content: [], _meta: { tokens: 1_000 } });
+      const usage = { input: 1_000, output: 50 };
+      const handler = () => ({ content: [], _meta: { usage } });
       const context = { requestInfo: { headers: { 'x-service-key': apiKey } } };
       const { _meta: meta } = await paidTool(new Farebox(), options, handler)(context);
       assert.equal(meta['farebox/charge'].amount, 0.003);`,
+  },
+  {
+    shows: 'farebox.quote(',
+    given: `import { Farebox, usd } from '@farebox/client';
+      const farebox = new Farebox();
+      ${API_KEY}const [inputTokens, outputTokens] = [1_200, 350];`,
+    after: 'assert.deepEqual([amount, charge.amount, charge.cardVersion], [0.0065, 0.0065, 1]);',
   },
   {
     shows: '.times(inputTokens)',

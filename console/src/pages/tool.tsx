@@ -10,6 +10,7 @@ import { EarningsFigures } from '../parts/earnings-figures.tsx';
 import { EarningsOverTime } from '../parts/earnings-over-time.tsx';
 import { FormDialog } from '../parts/form-dialog.tsx';
 import { Figure, Page } from '../parts/page.tsx';
+import { RateCard } from '../parts/rate-card.tsx';
 import { RecentCharges } from '../parts/recent-charges.tsx';
 import { Loaded } from '../parts/states.tsx';
 import { ToolForm } from '../parts/tool-form.tsx';
@@ -57,7 +58,8 @@ export function ToolPage() {
   );
 }
 
-function Found({ tool: { id, name, price, archived } }: { readonly tool: OneTool }) {
+function Found({ tool }: { readonly tool: OneTool }) {
+  const { id, name, price, card, archived } = tool;
   const { days } = useSearch({ from: '/shell/developer/tools/$toolId' });
   const navigate = useNavigate();
   const only = new URLSearchParams({ tool: name });
@@ -79,7 +81,7 @@ function Found({ tool: { id, name, price, archived } }: { readonly tool: OneTool
             <Figure label="Price per call">
               {price === null ? (
                 <Text span c="dimmed">
-                  Set by each charge
+                  {!card ? 'Set by each charge' : 'By the unit'}
                 </Text>
               ) : (
                 <Money dollars={price} />
@@ -89,6 +91,7 @@ function Found({ tool: { id, name, price, archived } }: { readonly tool: OneTool
           </SimpleGrid>
         )}
       </Loaded>
+      <RateCard tool={tool} />
       <EarningsOverTime
         days={days}
         onDays={(chosen) =>

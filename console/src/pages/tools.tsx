@@ -146,7 +146,7 @@ function ToolTable({ tools, isArchived, onEdit }: TableProps) {
           <Table.Td className="money">
             {tool.price === null ? (
               <Text size="sm" c="dimmed" className="in-words">
-                Set by each charge
+                {!tool.card ? 'Set by each charge' : 'By the unit'}
               </Text>
             ) : (
               <Money dollars={tool.price} decimals={prices} />

@@ -216,6 +216,9 @@ export function ChargeSheet({ charge, onClose, as, children }: SheetProps) {
           <Field label="Tool">
             <bdi className="breaks">{charge.tool}</bdi>
           </Field>
+          {charge.cardVersion !== undefined && (
+            <Field label="Rate card">Version {charge.cardVersion}</Field>
+          )}
           <Field label="Time">
             <Time iso={charge.createdAt} />
           </Field>

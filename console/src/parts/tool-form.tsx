@@ -1,4 +1,4 @@
-/** Registers a tool, or changes its price and description, archives it and takes it back into use. */
+/** Registers a tool, or changes its prices and description, archives it and takes it back into use. */
 import { Button, Group, Stack, Textarea, TextInput } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -6,11 +6,12 @@ import type { Tool } from '../answers.ts';
 import { write } from '../api.ts';
 import { changesOf } from '../changes.ts';
 import { useFormRequest } from './form-dialog.tsx';
+import { cardOf, RateCardFields, rowsOf } from './rate-card.tsx';
 import { Failed } from './states.tsx';
 
 interface FormProps {
   /** Undefined to register a new tool. */
-  readonly tool: Pick<Tool, 'id' | 'name' | 'description' | 'price'> | undefined;
+  readonly tool: Pick<Tool, 'id' | 'name' | 'description' | 'price' | 'card'> | undefined;
   readonly isArchived: boolean;
   readonly onDone: () => void;
 }
@@ -18,15 +19,22 @@ interface FormProps {
 export function ToolForm({ tool, isArchived, onDone }: FormProps) {
   // As it was then: another tab may change it while the form is open.
   const [opened] = useState(
-    tool && { description: tool.description, price: tool.price, archived: isArchived },
+    tool && {
+      description: tool.description,
+      price: tool.price,
+      card: tool.card ?? null,
+      archived: isArchived,
+    },
   );
   const [name, setName] = useState(tool?.name ?? '');
   const [price, setPrice] = useState(tool?.price == null ? '' : String(tool.price));
+  const [units, setUnits] = useState(() => rowsOf(tool?.card ?? null));
+  const card = cardOf(units);
   const [description, setDescription] = useState(tool?.description ?? '');
   const queries = useQueryClient();
   const save = useFormRequest({
     mutationFn: (archived: boolean) => {
-      const fields = { description, price: price.trim() === '' ? null : Number(price) };
+      const fields = { description, price: price.trim() === '' ? null : Number(price), card };
       if (!tool || !opened) return write('/v1/tools', { name, ...fields });
       const changes = changesOf(opened, { ...fields, archived });
       return write(`/v1/tools/${tool.id}`, changes, { method: 'PATCH' });
@@ -37,6 +45,7 @@ export function ToolForm({ tool, isArchived, onDone }: FormProps) {
     },
   });
   const isPriceValid = price.trim() === '' || /^(\d+(\.\d{1,6})?|\.\d{1,6})$/.test(price.trim());
+  const isValid = isPriceValid && card !== undefined;
   return (
     <form
       onSubmit={(event) => {
@@ -62,7 +71,7 @@ export function ToolForm({ tool, isArchived, onDone }: FormProps) {
         />
         <TextInput
           label="Price per call in dollars"
-          description="Up to six decimals. Leave it empty if each charge sets its own amount."
+          description="Up to six decimals. Leave it empty if each charge states its amount or units."
           inputMode="decimal"
           leftSection="$"
           data-autofocus={tool !== undefined || undefined}
@@ -70,6 +79,7 @@ export function ToolForm({ tool, isArchived, onDone }: FormProps) {
           error={isPriceValid ? undefined : 'Enter a number with up to six decimals.'}
           onChange={(event) => setPrice(event.currentTarget.value)}
         />
+        <RateCardFields rows={units} onRows={setUnits} />
         <Textarea
           label="Description"
           maxLength={2_000}
@@ -85,7 +95,7 @@ export function ToolForm({ tool, isArchived, onDone }: FormProps) {
             // It saves the price as well, as Save does.
             <Button
               variant="default"
-              disabled={!isPriceValid || save.isPending}
+              disabled={!isValid || save.isPending}
               onClick={() => save.mutate(!isArchived)}
             >
               {isArchived ? 'Unarchive' : 'Archive'}
@@ -93,7 +103,7 @@ export function ToolForm({ tool, isArchived, onDone }: FormProps) {
           ) : (
             <span />
           )}
-          <Button type="submit" loading={save.isPending} disabled={!isPriceValid}>
+          <Button type="submit" loading={save.isPending} disabled={!isValid}>
             {tool ? 'Save' : 'Register tool'}
           </Button>
         </Group>

@@ -388,6 +388,12 @@ export const OPERATIONS = {
     summary: 'Get a tool',
     description: 'Returns one tool, in use or archived.',
   },
+  getRateCard: {
+    tag: 'Earnings',
+    summary: 'Get a rate card of a tool',
+    description:
+      'Returns the card with this version, as receipts name it, even if the tool has another one or none now.',
+  },
   updateTool: {
     tag: 'Earnings',
     summary: 'Change or archive a tool',

@@ -1,7 +1,9 @@
 /** The rows of the table of routes for tools. */
 import { Id } from '../../schemas/shapes.ts';
 import {
+  CardVersion,
   ChangedToolReply,
+  RateCardReply,
   QuoteBody,
   QuoteReply,
   ToolBody,
@@ -12,7 +14,7 @@ import {
 } from '../../schemas/tools.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { postQuote } from '../handlers/tools/quotes.ts';
-import { getTool, getTools, patchTool, postTool } from '../handlers/tools/tools.ts';
+import { getRateCard, getTool, getTools, patchTool, postTool } from '../handlers/tools/tools.ts';
 import { get } from '../read-endpoints.ts';
 import { patch, post } from '../write-endpoints.ts';
 
@@ -41,6 +43,14 @@ export const TOOL_ENDPOINTS: readonly Endpoint[] = [
     replies: { 200: ChangedToolReply },
     errors: ['not_found'],
     handle: getTool,
+  }),
+  get('/v1/tools/:id/cards/:version', {
+    operation: 'getRateCard',
+    role: 'developer',
+    params: { ...toolParams, version: CardVersion },
+    replies: { 200: RateCardReply },
+    errors: ['not_found'],
+    handle: getRateCard,
   }),
   patch('/v1/tools/:id', {
     operation: 'updateTool',

@@ -36,8 +36,6 @@ const holdRow = row(
   }),
 );
 
-const toolRow = row(Type.Object({ tool: Type.String() }));
-
 const columns = sql.fragment`
   id, consumer_id as "consumerId", tool, amount_micros as "amountMicros",
   captured_micros as "capturedMicros",
@@ -46,17 +44,6 @@ const columns = sql.fragment`
   expires_at as "expiresAt", nullif(metadata, '')::json as metadata,
   (select developer_id from farebox.accounts where developer_number = holds.developer) as "developerId"
 `;
-
-/** The name of its tool; null when the developer has no such hold. A lease has none. */
-export async function findToolOfHold(
-  connection: Connection,
-  developerNumber: number,
-  holdId: string,
-): Promise<string | null> {
-  return connection.maybeOneFirst(sql.type(toolRow)`
-    select tool from farebox.holds where developer = ${developerNumber} and id = ${holdId} and tool <> ''
-  `);
-}
 
 export async function listHolds(
   connection: Connection,

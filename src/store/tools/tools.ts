@@ -17,7 +17,7 @@ import {
 import { earnedIn } from '../earnings/earnings.ts';
 
 /** The current card; all null if there is none. Picodollars are text, because JSON has no bigint. */
-const cardFields = {
+export const cardFields = {
   cardVersion: nullable(Type.Integer()),
   units: nullable(Type.Array(Type.String())),
   unitPicos: nullable(Type.Array(Type.String())),
@@ -216,6 +216,23 @@ export async function findTool(
   `);
 }
 
+const FoundCard = Type.Object({ ...cardFields, createdAt: Type.String() });
+const foundCardRow = row(FoundCard);
+
+/** A card that the tool has or had; null if the developer has no such tool, or the tool had no such card. */
+export async function findRateCard(
+  connection: Connection,
+  developerId: string,
+  toolId: string,
+  version: number,
+): Promise<Static<typeof FoundCard> | null> {
+  return connection.maybeOne(sql.type(foundCardRow)`
+    select c.version as "cardVersion", c.units, c.unit_picos::text[] as "unitPicos", c.created_at as "createdAt"
+    from farebox.tools t join farebox.rate_cards c on c.tool_id = t.id
+    where t.id = ${toolId} and t.developer_id = ${developerId} and c.version = ${version}
+  `);
+}
+
 export interface ToolChanges {
   readonly description: string | undefined;
   /** Null removes the price. */
@@ -228,12 +245,12 @@ export interface ToolChanges {
 /** The units of a card, and the price of each, in picodollars. */
 export type NewCard = RateCard['picosOf'];
 
-/** The most cards that a tool can have had: a charge has two bytes for the version. */
-export const CARD_VERSIONS_MAX = 32_767;
+/** The most cards that a tool can have had. Limits the rows that one account can write, as they are never deleted. */
+export const CARD_VERSIONS_MAX = 1_000;
 
 /**
  * The version of the card: a new one, unless it is the current card already. Null when the developer has no such tool,
- * or the tool has had too many cards. The transaction has locked the developer's tools.
+ * the tool has had too many cards, or it cannot be registered. The transaction has locked the developer's tools.
  */
 async function versionOf(
   tx: Transaction,
@@ -247,6 +264,7 @@ async function versionOf(
     with tool as (
       select id, card, (select coalesce(max(version), 0) from farebox.rate_cards where tool_id = id) as latest
       from farebox.tools where id = ${toolId} and developer_id = ${developerId}
+        and (registered_at is not null or ${mayRegister(developerId)})
     ), same as (
       select c.version from tool t join farebox.rate_cards c on c.tool_id = t.id and c.version = t.card
       where c.units = ${sql.array(units, 'text')} and c.unit_picos = ${sql.array(picos, 'int8')}
@@ -257,6 +275,14 @@ async function versionOf(
       returning version
     )
     select version from same union all select version from made
+  `);
+}
+
+async function hasHadAllCards(tx: Transaction, toolId: string): Promise<boolean> {
+  return tx.oneFirst(sql.type(existsRow)`
+    select exists(
+      select from farebox.rate_cards where tool_id = ${toolId} and version >= ${CARD_VERSIONS_MAX}
+    )
   `);
 }
 
@@ -274,7 +300,8 @@ export async function changeTool(
     await lockTools(tx, [developerId]);
     const version = card && (await versionOf(tx, developerId, id, card));
     if (card && version === null) {
-      return (await findTool(tx, developerId, { id })) && 'too_many_cards';
+      const found = await findTool(tx, developerId, { id });
+      return found && ((await hasHadAllCards(tx, id)) ? 'too_many_cards' : 'too_many');
     }
     const changed = await tx.maybeOne(sql.type(toolRow)`
       update farebox.tools

@@ -4,7 +4,14 @@ import { ChargeBatchReply } from '../../../src/schemas/charge-batches.ts';
 import { ChargeReply, ChargesReply, DeveloperChargeReply } from '../../../src/schemas/charges.ts';
 import { CaptureReply, PlacedHoldReply } from '../../../src/schemas/holds.ts';
 import { VerifyReply } from '../../../src/schemas/receipts.ts';
-import { ChangedToolReply, QuoteReply, ToolReply, ToolsReply } from '../../../src/schemas/tools.ts';
+import {
+  ChangedToolReply,
+  QuoteReply,
+  RateCardReply,
+  ToolReply,
+  ToolsReply,
+} from '../../../src/schemas/tools.ts';
+import { uuidOf } from '../../../src/domain/ids.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { openTestApi } from '../../support/api.ts';
 import { makeBudget, makeKey } from '../../support/budget-requests.ts';
@@ -116,6 +123,55 @@ describe('rate cards', () => {
         assertError(await patch({ card: many }), 400, 'invalid_request', 'card');
       });
       assert.equal((await change({})).cardVersion, 1);
+    });
+
+    it('can be looked up by the version that a receipt names, also after a change', async () => {
+      await change({ card: { input: 1 } });
+      await change({ card: null });
+      const path = (version: string) => `/v1/tools/${toolId}/cards/${version}`;
+      const get = (version: string, key = account.developerKey) =>
+        call(api, 'GET', path(version), { key });
+      const { card, cardVersion } = bodyOf(await get('1'), 200, RateCardReply);
+      assert.deepEqual({ card, cardVersion }, { card: CARD, cardVersion: 1 });
+      assert.deepEqual(bodyOf(await get('2'), 200, RateCardReply).card, { input: 1 });
+      for (const none of ['0', '3', '01', '-1', '1.5', 'x', '99999']) {
+        assertError(await get(none), 404, 'not_found');
+      }
+      const { developerKey } = await api.createAccount(0);
+      assertError(await get('1', developerKey), 404, 'not_found');
+    });
+
+    it('are no more than a thousand of a tool', async () => {
+      await api.sql.query(
+        `insert into farebox.rate_cards (tool_id, version, units, unit_picos)
+         select t.id, n, '{input}', array[n] from farebox.tools t cross join generate_series(2, 1000) n
+         where t.id = $1`,
+        [uuidOf('tool', toolId)],
+      );
+      const refused = await patch({ card: { input: 1 }, description: 'changed' });
+      assertError(refused, 400, 'invalid_request', 'card');
+      const { description, cardVersion } = await change({ card: CARD });
+      assert.deepEqual({ description, cardVersion }, { description: '', cardVersion: 1 });
+    });
+
+    it('are not made for a tool that cannot be registered', async () => {
+      bodyOf(await charge(api, account, { tool: 'noted' }), 201, ChargeReply);
+      await api.sql.query(
+        `insert into farebox.tools (id, developer_id, name, registered_at)
+         select uuidv7(), $1, 'tool ' || n, now() from generate_series(1, 1000) n`,
+        [uuidOf('developer', account.developerId)],
+      );
+      const { tools } = bodyOf(
+        await call(api, 'GET', '/v1/tools?name=noted', { key: account.developerKey }),
+        200,
+        ToolsReply,
+      );
+      const id = tools[0]?.id ?? '';
+      assertError(await patch({ card: CARD }, id), 400, 'too_many_tools');
+      const { rows } = await api.sql.query('select from farebox.rate_cards where tool_id = $1', [
+        uuidOf('tool', id),
+      ]);
+      assert.equal(rows.length, 0);
     });
 
     it('are not of tools of other developers', async () => {
@@ -316,6 +372,47 @@ describe('rate cards', () => {
       );
     });
 
+    it('is captured by the card that the tool had when it was placed', async () => {
+      const used = { output: 35 };
+      const holds = await Promise.all([holdOf(), holdOf(), holdOf()]);
+      const captureOf = async ({ id }: { readonly id: string }) =>
+        bodyOf(await askCapture(api, account, id, { units: used }), 201, CaptureReply);
+      await change({ card: { output: 1 } });
+      const amounts = [await captureOf(holds[0])];
+      await change({ card: null });
+      amounts.push(await captureOf(holds[1]));
+      await change({ archived: true });
+      amounts.push(await captureOf(holds[2]));
+      assert.deepEqual(
+        amounts.map(({ amount, cardVersion }) => [amount, cardVersion]),
+        [
+          [0.00035, 1],
+          [0.00035, 1],
+          [0.00035, 1],
+        ],
+      );
+    });
+
+    it('is captured by units also with a thousand others in one request', async () => {
+      const asked = { apiKey: account.consumerKey, tool: 'llm', units: { input: 1 } };
+      const placed = bodyOf(
+        await post('/v1/charges/batch', { charges: Array(1_000).fill({ op: 'hold', ...asked }) }),
+        200,
+        ChargeBatchReply,
+      );
+      const charges = placed.results.map((result) => ({
+        op: 'capture',
+        holdId: 'hold' in result ? result.hold.id : '',
+        units: { input: 1 },
+      }));
+      const { results } = bodyOf(
+        await post('/v1/charges/batch', { charges }),
+        200,
+        ChargeBatchReply,
+      );
+      assert.deepEqual(new Set(results.map(({ status }) => status)), new Set([201]));
+    });
+
     it('is not captured by units that have no cost, or that exceed it', async () => {
       const { id } = await holdOf();
       await api.changingNothing(async () => {
@@ -361,7 +458,7 @@ describe('rate cards', () => {
     });
 
     it('are refused as the charge would be', async () => {
-      assertError(await post('/v1/quote', { tool: 'llm' }), 400, 'invalid_amount', 'amount');
+      assertError(await post('/v1/quote', { tool: 'llm' }), 400, 'invalid_request', 'units');
       assertError(await post('/v1/quote', { tool: 'none' }), 400, 'unknown_tool', 'tool');
       assertError(
         await post('/v1/quote', { tool: 'llm', units: { image: 1 } }),

@@ -33,9 +33,13 @@ export function refusalError(
     case 'invalid_amount':
       return invalidAmount('amount', refusal.sent, CHARGEABLE.says);
     case 'amount_required':
-      return new ApiError('invalid_amount', 'The tool has no price, so amount is required.', {
-        param: 'amount',
-      });
+      return new ApiError(
+        'invalid_amount',
+        'The tool has no price: send an amount, or units if it has a rate card.',
+        {
+          param: 'amount',
+        },
+      );
     case 'amount_and_units':
       return invalidField('units', 'Send either amount or units.');
     case 'card_required':

@@ -163,7 +163,8 @@ export async function decide(
   const outcome = await api.entries.post(entry, request);
   switch (outcome.kind) {
     case 'done':
-      if (entry.kind === 'place' && isTest(entry)) await answerOnDemand(entry, request);
+      if (entry.kind === 'place' && isTest(entry) && !entry.cardVersion)
+        await answerOnDemand(entry, request);
       return outcome;
     case 'replayed':
       return outcome;

@@ -2,6 +2,7 @@
 import { dollarsOf } from '../../../domain/money.ts';
 import type { QuoteBody, QuoteReply } from '../../../schemas/tools.ts';
 import type { Reply, Request } from '../../endpoint.ts';
+import { invalidField } from '../../invalid-field.ts';
 import type { Api } from '../../services.ts';
 import { refusalError } from '../charges/charge-errors.ts';
 
@@ -14,6 +15,9 @@ export async function postQuote(
   const { tool, units } = body;
   if (units === undefined) {
     const price = await api.tools.priceOf(developerId, tool, undefined);
+    if (price === 'amount_required') {
+      throw invalidField('units', 'The tool has no price. Send units if it has a rate card.');
+    }
     if (typeof price === 'string') throw refusalError(api, { kind: price });
     return { status: 200, body: { tool, amount: dollarsOf(price), cardVersion: null } };
   }

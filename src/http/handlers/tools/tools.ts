@@ -5,6 +5,7 @@ import { dollarsOf, type Dollars, type Micros } from '../../../domain/money.ts';
 import { dollarsOfPicos, picosOfDollars } from '../../../domain/rate-card.ts';
 import type {
   ChangedToolReply,
+  RateCardReply,
   ToolBody,
   ToolChanges,
   ToolReply,
@@ -14,6 +15,7 @@ import type {
 import {
   CARD_VERSIONS_MAX,
   changeTool,
+  findRateCard,
   findTool,
   listTools,
   rateCardOf,
@@ -116,6 +118,20 @@ export async function getTools(
       ...marks,
     },
   };
+}
+
+/** A card that the tool has or had, as receipts name it. */
+export async function getRateCard(
+  api: Api,
+  { caller, params }: Request,
+): Promise<Reply<RateCardReply>> {
+  const id = idIn('tool', params);
+  const { version = '' } = params;
+  const number = /^[1-9]\d{0,3}$/.test(version) ? Number(version) : 0;
+  const found = id && (await findRateCard(api.database, caller.developerId, id, number));
+  if (!found) throw new ApiError('not_found', 'There is no such rate card.');
+  const { card = {}, cardVersion = number } = wireCard(found);
+  return { status: 200, body: { card, cardVersion, createdAt: found.createdAt } };
 }
 
 function tooManyTools(): ApiError {
