@@ -1,9 +1,11 @@
 /** Budgets over HTTP: made, read, changed and closed by their owner; what is wrong with a request changes nothing. */
 import assert from 'node:assert/strict';
-import { uuidOf } from '../../../src/domain/ids.ts';
+import { randomUUID } from 'node:crypto';
+import { APPROVED_DEVELOPERS_MAX } from '../../../src/domain/approval.ts';
+import { uuidOf, wireId } from '../../../src/domain/ids.ts';
 import { BudgetReply, BudgetsReply } from '../../../src/schemas/budgets.ts';
 import type { TestAccount } from '../../support/accounts.ts';
-import { openTestApi } from '../../support/api.ts';
+import { openTestApi, type TestApi } from '../../support/api.ts';
 import {
   askBudget,
   askChange,
@@ -18,6 +20,22 @@ import {
 import { assertError, bodyOf, call } from '../../support/http.ts';
 
 const NOTHING = `bdg_${'0'.repeat(32)}`;
+
+/** As large as they may be, oldest first. */
+async function makeLarge(api: TestApi, { developerId }: TestAccount, key: string, count: number) {
+  const ids: string[] = [];
+  while (ids.length < count) {
+    const { id } = await makeBudget(api, key, {
+      tools: Array.from({ length: 100 }, (_, n) => `${n}`.padStart(100, 'a tool ')),
+      approvedDevelopers: Array.from({ length: APPROVED_DEVELOPERS_MAX }, () =>
+        wireId('developer', randomUUID()),
+      ),
+      developers: [developerId],
+    });
+    ids.push(id);
+  }
+  return ids;
+}
 
 describe('budgets', () => {
   const api = openTestApi();
@@ -55,6 +73,26 @@ describe('budgets', () => {
       expiresAt: null,
       metadata: null,
     });
+  });
+
+  it('are listed in shorter pages where their lists are long', async () => {
+    const made = await makeLarge(api, account, key, 8);
+    const found: string[] = [];
+    let pages = 0;
+    for (let next: string | null = ''; next !== null; pages += 1) {
+      const query: string = next === '' ? '' : `&cursor=${next}`;
+      const answer = await call(api, 'GET', `/v1/budgets?limit=100${query}`, { key });
+      assert.ok(JSON.stringify(answer.body).length < 250_000);
+      const page = bodyOf(answer, 200, BudgetsReply);
+      assert.equal(page.hasMore, page.nextCursor !== null);
+      found.push(...page.budgets.map(({ id }) => id));
+      next = page.nextCursor;
+    }
+    assert.deepEqual(found, made.toReversed());
+    assert.ok(pages > 1 && pages < made.length, `${pages} pages`);
+    // A page that its limit ends.
+    const [newest] = (await list('?limit=1')).budgets;
+    assert.equal(newest?.id, made.at(-1));
   });
 
   it('keep every member that they are made with', async () => {
