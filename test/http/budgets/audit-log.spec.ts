@@ -1,8 +1,5 @@
 /** What the audit log says about budgets: each change of what may be spent, and who made it. */
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
-import { APPROVED_DEVELOPERS_MAX } from '../../../src/domain/approval.ts';
-import { wireId } from '../../../src/domain/ids.ts';
 import { AuditLogReply } from '../../../src/schemas/audit-log.ts';
 import { KeysReply, NewKeyReply } from '../../../src/schemas/keys.ts';
 import type { Database } from '../../../src/store/database.ts';
@@ -10,7 +7,13 @@ import { examineLedger } from '../../../src/store/doctor/ledger-checks.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { openTestApi } from '../../support/api.ts';
 import { ask, decide } from '../../support/approval-requests.ts';
-import { changeBudget, closeBudget, makeBudget, makeKey } from '../../support/budget-requests.ts';
+import {
+  changeBudget,
+  closeBudget,
+  longestLists,
+  makeBudget,
+  makeKey,
+} from '../../support/budget-requests.ts';
 import { bodyOf, call, charge } from '../../support/http.ts';
 import { signIn } from '../../support/sessions.ts';
 import { keptPool } from '../../support/kept-pools.ts';
@@ -122,23 +125,12 @@ describe('the audit log of budgets', () => {
   });
 
   it('has of a long list what was added and removed, and never much', async () => {
-    const developers = (count: number) =>
-      Array.from({ length: count }, () => wireId('developer', randomUUID()));
-    const named = (word: string) =>
-      Array.from({ length: 100 }, (_, n) => `${word} ${n}`.padStart(100, '-'));
-    const approved = developers(APPROVED_DEVELOPERS_MAX - 1);
-    const { id } = await makeBudget(api, key, {
-      approvedDevelopers: approved,
-      tools: named('first'),
-      developers: developers(100),
-    });
-    const one = developers(1);
+    const first = longestLists();
+    const approved = first.approvedDevelopers.slice(1);
+    const { id } = await makeBudget(api, key, { ...first, approvedDevelopers: approved });
+    const one = first.approvedDevelopers.slice(0, 1);
     await changeBudget(api, key, id, { approvedDevelopers: [...approved, ...one] });
-    await changeBudget(api, key, id, {
-      approvedDevelopers: developers(APPROVED_DEVELOPERS_MAX),
-      tools: named('second'),
-      developers: developers(100),
-    });
+    await changeBudget(api, key, id, longestLists());
     const found = await logged();
     for (const { details } of found) assert.ok(JSON.stringify(details).length < 8_000);
     const [made, grown, swapped] = found.map(({ details }) => details);
@@ -158,7 +150,7 @@ describe('the audit log of budgets', () => {
 
     const { removedCount, removed } = longListIn(swapped?.['before'], 'tools');
     assert.equal(removedCount, 100);
-    assert.deepEqual(removed, named('first').slice(0, removed?.length));
+    assert.deepEqual(removed, first.tools.slice(0, removed?.length));
     // Back to a short list, which is whole.
     await changeBudget(api, key, id, { tools: ['search'], approvedDevelopers: [] });
     const last = (await logged()).at(-1)?.details;
@@ -170,11 +162,7 @@ describe('the audit log of budgets', () => {
   it('is listed in shorter pages where entries are large', async () => {
     const { id } = await makeBudget(api, key);
     for (let round = 0; round < 40; round += 1) {
-      await changeBudget(api, key, id, {
-        tools: Array.from({ length: 100 }, (_, n) => `${round} ${n}`.padStart(100, '-')),
-        developers: Array.from({ length: 100 }, () => wireId('developer', randomUUID())),
-        approvedDevelopers: Array.from({ length: 100 }, () => wireId('developer', randomUUID())),
-      });
+      await changeBudget(api, key, id, longestLists());
     }
     const numbers: number[] = [];
     let pages = 0;

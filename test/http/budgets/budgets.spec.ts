@@ -1,17 +1,16 @@
 /** Budgets over HTTP: made, read, changed and closed by their owner; what is wrong with a request changes nothing. */
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
-import { APPROVED_DEVELOPERS_MAX } from '../../../src/domain/approval.ts';
-import { uuidOf, wireId } from '../../../src/domain/ids.ts';
+import { uuidOf } from '../../../src/domain/ids.ts';
 import { BudgetReply, BudgetsReply } from '../../../src/schemas/budgets.ts';
 import type { TestAccount } from '../../support/accounts.ts';
-import { openTestApi, type TestApi } from '../../support/api.ts';
+import { openTestApi } from '../../support/api.ts';
 import {
   askBudget,
   askChange,
   askKey,
   changeBudget,
   closeBudget,
+  longestLists,
   makeBudget,
   makeKey,
   showBudget,
@@ -20,22 +19,6 @@ import {
 import { assertError, bodyOf, call } from '../../support/http.ts';
 
 const NOTHING = `bdg_${'0'.repeat(32)}`;
-
-/** As large as they may be, oldest first. */
-async function makeLarge(api: TestApi, { developerId }: TestAccount, key: string, count: number) {
-  const ids: string[] = [];
-  while (ids.length < count) {
-    const { id } = await makeBudget(api, key, {
-      tools: Array.from({ length: 100 }, (_, n) => `${n}`.padStart(100, 'a tool ')),
-      approvedDevelopers: Array.from({ length: APPROVED_DEVELOPERS_MAX }, () =>
-        wireId('developer', randomUUID()),
-      ),
-      developers: [developerId],
-    });
-    ids.push(id);
-  }
-  return ids;
-}
 
 describe('budgets', () => {
   const api = openTestApi();
@@ -76,7 +59,8 @@ describe('budgets', () => {
   });
 
   it('are listed in shorter pages where their lists are long', async () => {
-    const made = await makeLarge(api, account, key, 8);
+    const made: string[] = [];
+    while (made.length < 8) made.push((await makeBudget(api, key, longestLists())).id);
     const found: string[] = [];
     let pages = 0;
     for (let next: string | null = ''; next !== null; pages += 1) {
