@@ -65,7 +65,7 @@ export function lastNumberFor({ root, by }: Maker, max: number): number {
   return by?.kind === 'key' ? (max * 9) / 10 : max;
 }
 
-/** Of a row of `budget_details`. Its lists are not made into text for it, which takes PostgreSQL long. */
+/** About what a row of `budget_details` has in a reply. Ids are counted: their text would take PostgreSQL much longer. */
 const bytes = sql.fragment`
   500 + octet_length(metadata) + 40 * (coalesce(cardinality(developers), 0) + cardinality(approved_developers))
     + coalesce(octet_length(array_to_string(tools, '   ')), 0)
@@ -199,17 +199,9 @@ function seenIn({ ledger, consumerId, root }: TreeView) {
   return sql.fragment`d.ledger = ${ledger} and d.consumer_id = ${consumerId} and ${part}`;
 }
 
-function budgetOf({
-  isClosed,
-  isExpired,
-  windowUnit,
-  windowLimitMicros,
-  windowUsedMicros,
-  windowBegan,
-  remainingMicros,
-  hasNext: _,
-  ...budget
-}: Static<typeof BudgetRow>): Budget {
+function budgetOf(found: Static<typeof BudgetRow>): Budget {
+  const { isClosed, isExpired, remainingMicros, hasNext: _, ...others } = found;
+  const { windowUnit, windowLimitMicros, windowUsedMicros, windowBegan, ...budget } = others;
   const unit = windowUnitOf(windowUnit);
   return {
     ...budget,
