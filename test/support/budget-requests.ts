@@ -20,10 +20,11 @@ export async function makeBudget(server: Server, key: string, body: Body = {}): 
   return bodyOf(await askBudget(server, key, body), 201, BudgetReply);
 }
 
+const developers = (count: number) =>
+  Array.from({ length: count }, () => wireId('developer', randomUUID()));
+
 /** The longest lists that a budget may have, of names and developers that nobody else has. */
 export function longestLists() {
-  const developers = (count: number) =>
-    Array.from({ length: count }, () => wireId('developer', randomUUID()));
   return {
     tools: Array.from({ length: 100 }, () => randomUUID().padStart(100, '-')),
     developers: developers(100),
