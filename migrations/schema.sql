@@ -1597,6 +1597,10 @@ create function farebox.audit_hash(previous bytea, entry farebox.audit_entries)
   returns bytea
   language sql stable parallel safe;
 
+create function farebox.audit_list(list jsonb, other jsonb, label text)
+  returns jsonb
+  language sql immutable parallel safe;
+
 create function farebox.budget_marks(p_limit bigint, out percent integer, out micros bigint)
   returns setof record
   language sql immutable parallel safe;

@@ -113,7 +113,7 @@ export interface ScheduleConfig {
 /** Enough to add a webhook endpoint. */
 export interface EndpointConfig {
   readonly masterSecrets: MasterSecrets;
-  /** Whether agents and webhook endpoints may be on loopback and private addresses: in development, never in public. */
+  /** Whether agents and webhook endpoints may be on loopback and private addresses: never where anybody may sign up. */
   readonly allowPrivateEndpoints: boolean;
 }
 

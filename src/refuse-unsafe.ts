@@ -32,6 +32,13 @@ export function refuseUnsafe(env: Environment): void {
       throw new ConfigError(`PRODUCTION is true, so ${name} must not be true`);
     }
   }
+  const isSignUpOpen = !['invited', 'closed'].includes(env['SIGN_UP'] ?? '');
+  if (isSignUpOpen && isTrue(env, 'ALLOW_PRIVATE_ENDPOINTS')) {
+    throw new ConfigError(
+      'PRODUCTION is true, so ALLOW_PRIVATE_ENDPOINTS must not be true unless SIGN_UP is invited or closed: anybody who ' +
+        'signs up could call what only this machine can reach',
+    );
+  }
   // Every one of them, since old secrets still verify receipts, and links unless they are retired.
   if ([...readMasterSecrets(env).all.values()].some(isPlaceholder)) {
     throw new ConfigError(

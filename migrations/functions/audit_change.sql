@@ -4,6 +4,7 @@
 -- A new ceiling for each developer and day changes a budget for each of them, up to 100,000 at once. It is in the entry
 -- account_keys.changed, so budgets that follow it have none: the log would be locked for all others meanwhile. The transaction
 -- says so (src/store/accounts/account-keys.ts), so each pays next to nothing here.
+-- Long lists are not repeated whole in each entry (functions/audit_list.sql).
 create or replace function farebox.audit_change() returns trigger language plpgsql as $$
 declare
   v_after jsonb;
@@ -44,10 +45,17 @@ begin
     else v_owner::uuid
   end;
   v_entry.subject_id := v_after ->> 'id';
-  v_entry.details := (select coalesce(jsonb_object_agg(name, v_after -> name), '{}') from unnest(v_shown) name);
+  v_entry.details := (
+    select coalesce(jsonb_object_agg(name, case jsonb_typeof(v_after -> name)
+        when 'array' then farebox.audit_list(v_after -> name, case tg_op when 'UPDATE' then v_before -> name end, 'added')
+        else v_after -> name end), '{}')
+      from unnest(v_shown) name);
   if cardinality(v_changed) > 0 then
     v_entry.details := v_entry.details || jsonb_build_object('before',
-      (select jsonb_object_agg(name, v_before -> name) from unnest(v_changed) name));
+      (select jsonb_object_agg(name, case jsonb_typeof(v_before -> name)
+          when 'array' then farebox.audit_list(v_before -> name, v_after -> name, 'removed')
+          else v_before -> name end)
+        from unnest(v_changed) name));
   end if;
   if v_acting is not null then v_entry.details := v_entry.details || jsonb_build_object('by', v_acting::jsonb); end if;
   v_entry.program := current_setting('application_name');

@@ -10,7 +10,12 @@ import { findBudgetRules, type BudgetRules } from '../store/budgets/rules.ts';
 import type { Database } from '../store/database.ts';
 import type { DatabaseClock } from './database-clock.ts';
 import { FreshCache } from './fresh-cache.ts';
-import { BUDGETS_CACHED_MAX, CLOCK_SKEW_MS_MAX } from './limits.ts';
+import {
+  BUDGETS_BYTES_MAX,
+  BUDGETS_CACHED_MAX,
+  BUDGETS_LOADED_MAX,
+  CLOCK_SKEW_MS_MAX,
+} from './limits.ts';
 import { whenKnown, type MaybePromise } from './maybe-promise.ts';
 import type { RecentChanges } from './recent-changes.ts';
 
@@ -22,8 +27,9 @@ interface Node {
   readonly allowsLeases: boolean;
   readonly maxLeaseMicros: Micros | undefined;
   readonly tools: ReadonlySet<string> | undefined;
-  readonly developers: ReadonlySet<string> | undefined;
-  readonly approved: ReadonlySet<string> | undefined;
+  /** Ids in one text. */
+  readonly developers: string | undefined;
+  readonly approved: string | undefined;
   /** Until then, PostgreSQL decides whether a one-time approval lets a refused call pass. */
   readonly onceUntilMs: number;
 }
@@ -55,13 +61,16 @@ export interface ToBeDecided {
 export class BudgetRulesCache {
   readonly #cache: FreshCache<Node>;
   readonly #clock: Pick<DatabaseClock, 'nowMs'>;
-  /** The paths of keys in memory, so that a charge need not look up each node of its path. */
-  readonly #paths = new WeakMap<Spend['path'], KnownPath>();
+  /** The paths of keys in memory, so that a charge need not look up each node of its path: those of one version. */
+  #paths = new WeakMap<Spend['path'], readonly Node[]>();
+  #pathsVersion: number | undefined;
 
   constructor(database: Database, changes: RecentChanges, clock: Pick<DatabaseClock, 'nowMs'>) {
     this.#clock = clock;
     this.#cache = new FreshCache<Node>({
       entriesMax: BUDGETS_CACHED_MAX,
+      bytes: { max: BUDGETS_BYTES_MAX, of: bytesOf },
+      loadedMax: BUDGETS_LOADED_MAX,
       load: async (names) => byName(await findBudgetRules(database, names.map(parsed))),
       changes,
       keyOf: ({ kind, owner, name }) =>
@@ -95,22 +104,20 @@ export class BudgetRulesCache {
   #pathOf({ consumerId, spend }: Path): MaybePromise<readonly (Node | undefined)[]> {
     if (!spend) return [];
     const { version } = this.#cache;
+    if (version !== this.#pathsVersion) {
+      this.#paths = new WeakMap();
+      this.#pathsVersion = version;
+    }
     const remembered = this.#paths.get(spend.path);
-    if (remembered && remembered.version === version) return remembered.nodes;
+    if (remembered) return remembered;
     const names = spend.path.map((number) => nameOf({ consumerId, number }));
     const nodes = names.map((name) => this.#cache.peek(name));
     if (!nodes.every((node) => node !== undefined)) {
       return Promise.all(names.map((name) => this.#cache.load(name)));
     }
-    if (version !== undefined) this.#paths.set(spend.path, { nodes, version });
+    if (version !== undefined) this.#paths.set(spend.path, nodes);
     return nodes;
   }
-}
-
-/** The nodes of a path, as long as the cache has this version. */
-interface KnownPath {
-  readonly nodes: readonly Node[];
-  readonly version: number;
 }
 
 type Spend = NonNullable<KeyOwner['spend']>;
@@ -183,13 +190,13 @@ function refusalOfNode(
   { developerId, tool, amountMicros }: Call,
 ): BudgetRefusal | undefined {
   const { id: budgetId, developers, tools, approved, maxPerCallMicros } = node;
-  if (developers && !developers.has(developerId)) {
+  if (developers !== undefined && !developers.includes(developerId)) {
     return { kind: 'developer_not_allowed', budgetId };
   }
   if (tools && !allows(tools, developerId, tool)) {
     return { kind: 'tool_not_allowed', budgetId };
   }
-  if (approved && !approved.has(developerId)) {
+  if (approved !== undefined && !approved.includes(developerId)) {
     return { kind: 'approval_required', budgetId, developerId };
   }
   if (maxPerCallMicros === undefined || amountMicros <= maxPerCallMicros) return undefined;
@@ -227,9 +234,19 @@ function nodeOf({ id, isClosed, expiresAt, ...rules }: BudgetRules): Node {
     allowsLeases: allowLeases,
     maxLeaseMicros: maxLeaseMicros ?? undefined,
     tools: tools ? new Set(tools) : undefined,
-    developers: developers ? new Set(developers) : undefined,
-    approved: approved ? new Set(approved) : undefined,
+    developers: developers ?? undefined,
+    approved: approved ?? undefined,
     // This process's clock may be ahead of PostgreSQL's. Asking PostgreSQL once more does no harm.
     onceUntilMs: onceUntil === null ? 0 : Date.parse(onceUntil) + CLOCK_SKEW_MS_MAX,
   };
+}
+
+/** What an entry takes besides its lists, and a name besides its characters, which take up to two bytes. */
+const ENTRY_BYTES = 500;
+const NAME_BYTES = 60;
+
+function bytesOf({ tools, developers = '', approved = '' }: Node): number {
+  let bytes = ENTRY_BYTES + developers.length + approved.length;
+  for (const name of tools ?? []) bytes += NAME_BYTES + 2 * name.length;
+  return bytes;
 }

@@ -12,6 +12,10 @@ const LOAD_MS_MAX = 500;
 
 export interface FreshCacheOptions<T extends object> {
   readonly entriesMax: number;
+  /** For rows that may be large: about how many bytes each takes, and how many all may take. */
+  readonly bytes?: { readonly max: number; readonly of: (row: T) => number };
+  /** The rows that one query reads: as many as keys are missing, unless rows may be large. */
+  readonly loadedMax?: number;
   /** Rows for the keys that exist. Misses are not cached. */
   readonly load: (keys: readonly string[]) => Promise<ReadonlyMap<string, T>>;
   readonly changes: RecentChanges;
@@ -38,7 +42,12 @@ export class FreshCache<T extends object> {
 
   constructor(options: FreshCacheOptions<T>) {
     this.#options = options;
-    this.#entries = new LRUCache({ max: options.entriesMax });
+    const { entriesMax, bytes } = options;
+    this.#entries = new LRUCache({
+      max: entriesMax,
+      dispose: () => (this.#version += 1),
+      ...(bytes && { maxSize: bytes.max, sizeCalculation: bytes.of }),
+    });
     options.changes.onChange((changes) => {
       if (!changes) return this.#clear();
       this.#drop(changes.map(options.keyOf).filter((key) => key !== undefined));
@@ -50,13 +59,15 @@ export class FreshCache<T extends object> {
     if (!this.#options.changes.areKnown) return undefined;
     // The order of use matters only when the cache is about to evict entries, and tracking it costs as much as
     // everything else here.
-    const isRoomy = this.#entries.size * 2 < this.#options.entriesMax;
+    const { entriesMax, bytes } = this.#options;
+    const { size, calculatedSize } = this.#entries;
+    const isRoomy = size * 2 < entriesMax && (!bytes || calculatedSize * 2 < bytes.max);
     return isRoomy ? this.#entries.peek(key) : this.#entries.get(key);
   }
 
   /**
-   * Changes when any row may have changed. Undefined while `peek` would find nothing, because changes are not
-   * known.
+   * Changes when any row may have changed, or has left memory: so nobody need keep rows that are no longer here.
+   * Undefined while `peek` would find nothing, because changes are not known.
    */
   get version(): number | undefined {
     return this.#options.changes.areKnown ? this.#version : undefined;
@@ -68,7 +79,9 @@ export class FreshCache<T extends object> {
 
   /** Reads from the database. Keys requested in one turn of the event loop are read in one query. */
   async load(key: string): Promise<T | undefined> {
-    this.#misses ??= this.#collect();
+    const { loadedMax = Infinity } = this.#options;
+    const isFull = this.#misses && this.#misses.keys.size >= loadedMax;
+    if (!this.#misses || isFull) this.#misses = this.#collect();
     this.#misses.keys.add(key);
     const rows = await this.#misses.rows;
     return rows.get(key);
@@ -78,7 +91,7 @@ export class FreshCache<T extends object> {
     const keys = new Set<string>();
     // One query at a time: misses that arrive meanwhile share the next one.
     const rows = Promise.all([this.#loading, nextTurn()]).then(async () => {
-      this.#misses = undefined;
+      if (this.#misses?.keys === keys) this.#misses = undefined;
       this.#droppedMeanwhile.clear();
       const startedAt = performance.now();
       const clearings = this.#clearings;

@@ -86,6 +86,12 @@ export const KEYS_CACHED_MAX = 25_000;
 /** Nodes of budgets whose rules are kept in memory: a few for each key. */
 export const BUDGETS_CACHED_MAX = 25_000;
 
+/** The memory that they may take: one with the longest lists takes some 65 KB, most take less than 1 KB. */
+export const BUDGETS_BYTES_MAX = 32 * 1024 * 1024;
+
+/** Nodes that one query reads, at most 6 MB: the event loop and the memory are others' too. */
+export const BUDGETS_LOADED_MAX = 100;
+
 /** Tools whose prices are kept in memory. */
 export const TOOLS_CACHED_MAX = 10_000;
 

@@ -27,13 +27,16 @@ export function register(command: Command): void {
 }
 
 async function audit({ account, limit, after, json, dataDir }: AuditOptions): Promise<void> {
-  const entries = await withDatabase(dataDir, async (database) =>
-    listAuditEntries(database, {
-      limit,
-      accountId: account === undefined ? undefined : (await getAccount(database, account)).id,
-      after,
-    }),
-  );
+  const entries = await withDatabase(dataDir, async (database) => {
+    const accountId = account === undefined ? undefined : (await getAccount(database, account)).id;
+    const found: AuditEntry[] = [];
+    do {
+      const last = found.at(-1)?.number ?? after;
+      const left = limit - found.length;
+      found.push(...(await listAuditEntries(database, { limit: left, accountId, after: last })));
+    } while (found.at(-1)?.hasNext === true);
+    return found;
+  });
   const listed = entries.map(shown);
   process.stdout.write(json ? jsonLines(listed) : columns(listed.map(brief)));
 }

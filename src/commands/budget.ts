@@ -71,7 +71,7 @@ async function list(who: string, { json, dataDir }: Common): Promise<void> {
     for (let beforeId: string | undefined; ; beforeId = found.at(-1)?.id) {
       const page = await listBudgets(database, view, undefined, { limit: PAGE, beforeId });
       found.push(...page);
-      if (page.length < PAGE) break;
+      if (page.length < PAGE && page.at(-1)?.hasNext !== true) break;
     }
     const tree = found.toSorted((a, b) => comparePaths(a.path, b.path));
     process.stdout.write(json ? jsonLines(tree.map(shown)) : columns(tree.map(line)));

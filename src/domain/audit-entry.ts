@@ -67,6 +67,15 @@ function wireValue(column: string, value: unknown): unknown {
   const kind = IDS[column];
   if (kind && typeof value === 'string') return wireId(kind, value);
   if (kind && Array.isArray(value)) return value.map((id) => wireId(kind, String(id)));
+  // The summary of a long list (migrations/functions/audit_list.sql).
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+    return Object.fromEntries(
+      Object.entries(value).map(([name, member]) => [
+        camelCase(name),
+        kind && Array.isArray(member) ? member.map((id) => wireId(kind, String(id))) : member,
+      ]),
+    );
+  }
   const isMicros = column.endsWith('_micros') && typeof value === 'number';
   return isMicros ? dollarsOf(asMicros(value)) : value;
 }

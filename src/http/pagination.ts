@@ -2,7 +2,7 @@
 import { ApiError } from '../domain/errors.ts';
 import { uuidOf, wireId, type IdKind } from '../domain/ids.ts';
 import { LIMIT_DEFAULT, type PageQuery } from '../schemas/shapes.ts';
-import type { Page } from '../store/page.ts';
+import type { OfLightPage, Page } from '../store/page.ts';
 
 interface ListedPage<T> {
   readonly rows: readonly T[];
@@ -10,8 +10,8 @@ interface ListedPage<T> {
   readonly nextCursor: string | null;
 }
 
-/** Reads one row beyond the page, to know whether there is a next page. */
-export async function listPage<T extends { readonly id: string }>(
+/** Reads one row beyond the page, to know whether there is a next page. A page of large rows may end before `limit`. */
+export async function listPage<T extends { readonly id: string } & Partial<OfLightPage>>(
   { limit = LIMIT_DEFAULT, cursor }: PageQuery,
   kind: IdKind,
   read: (page: Page) => Promise<readonly T[]>,
@@ -19,7 +19,7 @@ export async function listPage<T extends { readonly id: string }>(
   const found = await read({ limit: limit + 1, beforeId: beforeIdOf(kind, cursor) });
   const rows = found.slice(0, limit);
   const last = rows.at(-1);
-  const hasMore = found.length > limit;
+  const hasMore = found.length > limit || last?.hasNext === true;
   return { rows, hasMore, nextCursor: hasMore && last ? wireId(kind, last.id) : null };
 }
 

@@ -13,7 +13,7 @@ const entry = {
   subjectId: OrNull(Type.String(), 'The id of what was changed, or null.'),
   details: Type.Record(Type.String(), Type.Unknown(), {
     description:
-      'The main fields of what was changed, amounts in dollars. `before` has the earlier values of those that changed, and `by` the key, session or emailed link that made the change.',
+      'The main fields of what was changed, amounts in dollars. `before` has the earlier values of those that changed, and `by` the key, session or emailed link that made the change. Of a list longer than 1,000 bytes, `count` and `sha256`, and the first members that were `added`, or in `before` `removed`, with their number.',
     examples: [{ kind: 'developer', lastFour: 'x7Qa' }],
   }),
   program: Text('The program that changed it.', 'farebox api'),

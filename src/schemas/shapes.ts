@@ -149,7 +149,7 @@ export const pageParameters = {
       minimum: 1,
       maximum: LIMIT_MAX,
       default: LIMIT_DEFAULT,
-      description: `The number of items per page, from 1 to ${LIMIT_MAX}.`,
+      description: `The number of items per page, from 1 to ${LIMIT_MAX}. A page of large items has fewer.`,
       examples: [20],
     }),
   ),

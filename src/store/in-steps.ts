@@ -6,6 +6,7 @@ import { Type } from 'typebox';
 import { NIL_UUID } from '../domain/ids.ts';
 import type { ConsumerRef } from './balance/consumers.ts';
 import { row, sql, type Connection, type Fragment } from './database.ts';
+import type { OfLightPage } from './page.ts';
 
 /** Takes a few milliseconds, even if each row is read from disk. */
 const ROWS_OF_FIRST_STEP = 1_000;
@@ -75,7 +76,7 @@ export async function* inSteps(
  * A page of the rows that match, newest first, when they may be few of millions. The newest rows often fill a
  * page, so the first steps are small.
  */
-export async function pageInSteps<T>(
+export async function pageInSteps<T extends { readonly id: string } & Partial<OfLightPage>>(
   connection: Connection,
   rows: RowsById,
   range: IdsBetween,
@@ -85,7 +86,7 @@ export async function pageInSteps<T>(
   const found: T[] = [];
   for await (const step of inSteps(connection, rows, range, 'newest')) {
     found.push(...(await list(step, limit - found.length)));
-    if (found.length === limit) break;
+    if (found.length === limit || found.at(-1)?.hasNext === true) break;
   }
   return found;
 }

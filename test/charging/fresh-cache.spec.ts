@@ -80,6 +80,47 @@ describe('FreshCache', () => {
     assert.deepEqual(kept, ['a', 'c', 'd']);
   });
 
+  it('evicts rows when they take too many bytes, and has another version then', async () => {
+    await using opened = open({ bytes: { max: 10, of: ({ value }) => value } });
+    const { cache } = opened;
+    opened.insert('c', { value: 7 });
+    opened.insert('larger than all together', { value: 11 });
+    await opened.changes.start();
+    for (const key of ['a', 'b']) await cache.load(key);
+    const { version } = cache;
+    await cache.load('larger than all together');
+    assert.equal(cache.version, version);
+    await cache.load('c');
+    assert.deepEqual(
+      ['a', 'b', 'c', 'larger than all together'].filter((key) => cache.peek(key)),
+      ['a', 'b', 'c'],
+    );
+    opened.insert('d', { value: 2 });
+    await cache.load('d');
+    assert.deepEqual(
+      ['a', 'b', 'c', 'd'].filter((key) => cache.peek(key)),
+      ['c', 'd'],
+    );
+    assert.notEqual(cache.version, version);
+  });
+
+  it('reads no more rows in one query than it may, and the others in the next', async () => {
+    await using opened = open({ loadedMax: 2 });
+    const { cache, reads } = opened;
+    await opened.changes.start();
+    opened.insert('c', { value: 3 });
+    const keys = ['a', 'b', 'c', 'none'];
+    const found = await Promise.all(keys.map((key) => cache.load(key)));
+    assert.deepEqual(
+      found.map((row) => row?.value),
+      [1, 2, 3, undefined],
+    );
+    assert.deepEqual(reads, [
+      ['a', 'b'],
+      ['c', 'none'],
+    ]);
+  });
+
   it('trusts nothing until it has begun to poll for changes', async () => {
     await using opened = open();
     await opened.cache.load('a');

@@ -19,7 +19,7 @@ import { bodyOf, charge } from '../support/http.ts';
 import { choosePort } from '../support/ports.ts';
 import { mochaGlobalSetup, mochaGlobalTeardown } from '../support/setup.ts';
 import { WITH_RATE_LIMITS } from '../support/stack.ts';
-import { FLOODS, floodsOf, measure } from './floods.ts';
+import { FLOODS, floodsOf, makeLargeBudgets, measure } from './floods.ts';
 
 /** The bound on a charge's p99 in a flood, compared to without it. */
 const RATIO_MAX = 2;
@@ -60,6 +60,7 @@ try {
       const { id } = bodyOf(await charge(api, attacker, { amount: 1 }), 201, ChargeReply);
       const flood = floodsOf(attacker, poor, id).find((each) => each.name === name);
       if (!flood) throw new Error(`no flood is named ${name}`);
+      if (name === 'pages of large budgets') await makeLargeBudgets(api, attacker);
       const alone = await measure(api, victim, {}, options);
       const flooded = await measure(api, victim, flood, options);
       const beside = await measure(api, victim, { ...flood, at: bareUrl }, options);

@@ -6,7 +6,7 @@ import { startTestApiProcesses, type TestApi } from '../support/api.ts';
 import { proveBooks } from '../support/books.ts';
 import { bodyOf, charge } from '../support/http.ts';
 import { until, WITH_RATE_LIMITS } from '../support/stack.ts';
-import { FLOODS, floodsOf, measure, type Flood } from './floods.ts';
+import { FLOODS, floodsOf, makeLargeBudgets, measure, type Flood } from './floods.ts';
 
 /** Each connection waits for its answer, so after a second a flood is as long as it gets. */
 const OPTIONS = { connections: 32, forMs: 1_000 };
@@ -26,6 +26,7 @@ describe('a flood of one developer', () => {
     const poor = await api.createAccount(1);
     const { id } = bodyOf(await charge(api, attacker, { amount: 1 }), 201, ChargeReply);
     floods = floodsOf(attacker, poor, id);
+    await makeLargeBudgets(api, attacker);
     await measure(api, victim, {}, OPTIONS);
   });
   after(() => api?.stop());

@@ -8,6 +8,7 @@ import { Worker } from 'node:worker_threads';
 import { composeKey } from '../../src/domain/api-keys.ts';
 import { ChargeReply } from '../../src/schemas/charges.ts';
 import type { TestAccount } from '../support/accounts.ts';
+import { longestLists, makeBudget } from '../support/budget-requests.ts';
 import { bodyOf, charge } from '../support/http.ts';
 
 export interface Flood {
@@ -64,6 +65,7 @@ export const FLOODS = [
   'refunds',
   'statements',
   'readiness',
+  'pages of large budgets',
 ] as const;
 
 /** `chargeId` is a charge of the attacker. `poor` has no balance. */
@@ -109,7 +111,19 @@ export function floodsOf(
       requests: [{ method: 'GET', path: `/v1/statements/${month}`, key: apiKey }],
     },
     { name: 'readiness', requests: [{ method: 'GET', path: '/readyz' }] },
+    {
+      name: 'pages of large budgets',
+      requests: [{ method: 'GET', path: '/v1/budgets?limit=100', key: apiKey }],
+    },
   ];
+}
+
+/** For the flood of their pages. */
+export async function makeLargeBudgets(
+  target: FloodTarget,
+  { consumerKey }: TestAccount,
+): Promise<void> {
+  for (let made = 0; made < 101; made += 1) await makeBudget(target, consumerKey, longestLists());
 }
 
 /** Enough that repeated requests have left every cache of the process, or stay new for long. */

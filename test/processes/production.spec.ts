@@ -28,6 +28,7 @@ const UNSAFE: readonly (readonly [string, string | undefined, RegExp])[] = [
   ['STRIPE_API_BASE', 'https://simulator.example.com', /STRIPE_API_BASE must not be set/],
   ['STRIPE_API_BASE', 'https://api.stripe.com.example.com', /STRIPE_API_BASE must not be set/],
   ['DEV_MAIL', 'true', /DEV_MAIL must not be true/],
+  ['ALLOW_PRIVATE_ENDPOINTS', 'true', /ALLOW_PRIVATE_ENDPOINTS must not be true unless SIGN_UP/],
   ['SAVE_TEST_CARD', 'true', /SAVE_TEST_CARD must not be true/],
   ['DEFAULT_CONSENT_CEILING', '500', /DEFAULT_CONSENT_CEILING must not be set: nobody has agreed/],
   ['MASTER_SECRET', 'change-me-change-me-change-me-change-me', /MASTER_SECRET looks like/],
@@ -52,6 +53,17 @@ describe('production mode', () => {
       assert.throws(() => readConfig({ ...SAFE, [name]: value }), sentence);
     });
   }
+
+  it('accepts private endpoints where only invited people sign up', () => {
+    for (const SIGN_UP of ['invited', 'closed']) {
+      const env = { ...SAFE, ALLOW_PRIVATE_ENDPOINTS: 'true', SIGN_UP };
+      assert.ok(readConfig(env).allowPrivateEndpoints);
+    }
+    for (const SIGN_UP of ['open', '']) {
+      const env = { ...SAFE, ALLOW_PRIVATE_ENDPOINTS: 'true', SIGN_UP };
+      assert.throws(() => readConfig(env), /unless SIGN_UP is invited or closed/);
+    }
+  });
 
   it('accepts any random secret of the recommended length', () => {
     for (let index = 0; index < 1_000; index += 1) {

@@ -1,5 +1,6 @@
 /** Values as they arrive from the database, and the end of its connections. */
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import * as fc from 'fast-check';
 import { Client } from 'pg';
 import { Type } from 'typebox';
@@ -10,6 +11,8 @@ import { asSuperuser, createTestDatabase, type TestDatabase } from '../support/s
 const numbers = row(
   Type.Object({ numbers: Type.Array(Type.Union([Type.Integer(), Type.Null()])) }),
 );
+
+const texts = row(Type.Object({ texts: Type.Array(Type.Union([Type.String(), Type.Null()])) }));
 
 describe('values from the database', () => {
   let testDatabase: TestDatabase;
@@ -36,6 +39,26 @@ describe('values from the database', () => {
         assert.deepEqual(await arrived(text), { numbers: list });
       }),
     );
+  });
+
+  it('of text and uuid come in lists as they were sent', async () => {
+    const characters = fc.constantFrom('a', 'NULL', '"', '\\', ',', '{', '}', ' ', '\n', 'ü', '😀');
+    const words = fc.array(characters, { maxLength: 5 }).map((parts) => parts.join(''));
+    const lists = fc.array(fc.option(words), { maxLength: 20 });
+    await fc.assert(
+      fc.asyncProperty(lists, async (list) => {
+        const members = sql.array(list, 'text');
+        assert.deepEqual(
+          await database.oneFirst(sql.type(texts)`select ${members} as texts`),
+          list,
+        );
+      }),
+    );
+    const ids = Array.from({ length: 3 }, () => randomUUID());
+    for (const list of [[], ids]) {
+      const members = sql.array(list, 'uuid');
+      assert.deepEqual(await database.oneFirst(sql.type(texts)`select ${members} as texts`), list);
+    }
   });
 
   it('of int8 beyond exact numbers are an error, also in a list', async () => {

@@ -1,5 +1,8 @@
 /** Requests about budgets, as tests make them. */
+import { randomUUID } from 'node:crypto';
 import type { Static } from 'typebox';
+import { APPROVED_DEVELOPERS_MAX } from '../../src/domain/approval.ts';
+import { wireId } from '../../src/domain/ids.ts';
 import { BudgetReply } from '../../src/schemas/budgets.ts';
 import { NewKeyReply } from '../../src/schemas/keys.ts';
 import type { TestAccount } from './accounts.ts';
@@ -15,6 +18,18 @@ export function askBudget(server: Server, key: string, body: Body = {}): Promise
 
 export async function makeBudget(server: Server, key: string, body: Body = {}): Promise<Budget> {
   return bodyOf(await askBudget(server, key, body), 201, BudgetReply);
+}
+
+const developers = (count: number) =>
+  Array.from({ length: count }, () => wireId('developer', randomUUID()));
+
+/** The longest lists that a budget may have, of names and developers that nobody else has. */
+export function longestLists() {
+  return {
+    tools: Array.from({ length: 100 }, () => randomUUID().padStart(100, '-')),
+    developers: developers(100),
+    approvedDevelopers: developers(APPROVED_DEVELOPERS_MAX),
+  };
 }
 
 export async function showBudget(server: Server, key: string, id: string): Promise<Budget> {

@@ -127,7 +127,31 @@ function textOf(name: string, value: unknown): string {
   if (typeof value === 'number' && AMOUNTS.has(name)) return usd(value);
   if (typeof value === 'string' && /^\d{4}-\d\d-\d\dT\d/.test(value)) return localTime(value);
   if (Array.isArray(value)) return value.length === 0 ? 'none' : value.join(' and ');
+  if (typeof value === 'object') return longListText(value as LongList);
   return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+/** What an entry has of a long list. */
+interface LongList {
+  readonly count: number;
+  readonly added?: readonly string[];
+  readonly addedCount?: number;
+  readonly removed?: readonly string[];
+  readonly removedCount?: number;
+}
+
+function longListText(list: LongList): string {
+  const { count, added, addedCount = 0, removed, removedCount = 0 } = list;
+  const parts = [
+    added && `added ${someOf(added, addedCount)}`,
+    removed && `removed ${someOf(removed, removedCount)}`,
+  ];
+  return [`${count} in all`, ...parts].filter((part) => part !== undefined).join(', ');
+}
+
+function someOf(members: readonly string[], count: number): string {
+  const left = count - members.length;
+  return [...members, ...(left > 0 ? [`${left} more`] : [])].join(' and ');
 }
 
 /** The program, and who used it where the entry says so. */

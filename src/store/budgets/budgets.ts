@@ -13,7 +13,7 @@ import {
   type Connection,
   type Fragment,
 } from '../database.ts';
-import type { Page } from '../page.ts';
+import { lightPage, type OfLightPage, type Page } from '../page.ts';
 import { windowUsedNow, type Budget } from './budget.ts';
 
 const BudgetRow = Type.Object({
@@ -41,6 +41,7 @@ const BudgetRow = Type.Object({
   mayDelegate: Type.Boolean(),
   metadata: storedMetadata,
   expiresAt: nullable(Type.String()),
+  hasNext: Type.Boolean(),
 });
 const budgetRow = row(BudgetRow);
 const numberRow = row(Type.Object({ number: Type.Integer() }));
@@ -64,6 +65,12 @@ export function lastNumberFor({ root, by }: Maker, max: number): number {
   return by?.kind === 'key' ? (max * 9) / 10 : max;
 }
 
+/** About what a row of `budget_details` has in a reply. Ids are counted: their text would take PostgreSQL much longer. */
+const bytes = sql.fragment`
+  500 + octet_length(metadata) + 40 * (coalesce(cardinality(developers), 0) + cardinality(approved_developers))
+    + coalesce(octet_length(array_to_string(tools, '   ')), 0)
+`;
+
 /**
  * The budgets of `page`, rows of `budget_details` of one consumer, with what is left on their paths. Each
  * node on a path is read once, even if many of the page are below it. By `= any`, so that nodes are found by
@@ -75,7 +82,7 @@ function readWithPaths({ ledger, consumerId }: ConsumerRef, page: Fragment) {
       and number = any ((select array_agg(distinct n) from page cross join lateral unnest(path) n)::int4[])
   `;
   return sql.type(budgetRow)`
-    with page as materialized (${page}), details as materialized (
+    with page as materialized (${lightPage(page, sql.fragment`number desc`, bytes)}), details as materialized (
       select number, id, expires_at from farebox.budget_details where ${ofPaths}
     ), counters as materialized (
       select * from farebox.budgets where ${ofPaths}
@@ -96,7 +103,8 @@ function readWithPaths({ ledger, consumerId }: ConsumerRef, page: Fragment) {
       d.max_per_call_micros as "maxPerCallMicros", d.allow_leases as "allowLeases",
       d.max_lease_micros as "maxLeaseMicros", d.tools, d.developers, d.approve_developers as "approveDevelopers",
       d.approved_developers as "approvedDevelopers", d.may_delegate as "mayDelegate",
-      nullif(d.metadata, '')::json as metadata, d.expires_at as "expiresAt"
+      nullif(d.metadata, '')::json as metadata, d.expires_at as "expiresAt",
+      d.has_next as "hasNext"
     from page d
     join on_paths o on o.number = d.number
     join nodes b on b.number = d.number
@@ -111,7 +119,7 @@ export async function listBudgets(
   view: TreeView,
   parentNumber: number | undefined,
   { limit, beforeId }: Page,
-): Promise<readonly Budget[]> {
+): Promise<readonly (Budget & OfLightPage)[]> {
   const rows = await connection.any(
     readWithPaths(
       view,
@@ -127,7 +135,7 @@ export async function listBudgets(
         order by d.number desc limit ${limit}`,
     ),
   );
-  return rows.map(budgetOf);
+  return rows.map((found) => ({ ...budgetOf(found), hasNext: found.hasNext }));
 }
 
 export async function findBudget(
@@ -191,16 +199,9 @@ function seenIn({ ledger, consumerId, root }: TreeView) {
   return sql.fragment`d.ledger = ${ledger} and d.consumer_id = ${consumerId} and ${part}`;
 }
 
-function budgetOf({
-  isClosed,
-  isExpired,
-  windowUnit,
-  windowLimitMicros,
-  windowUsedMicros,
-  windowBegan,
-  remainingMicros,
-  ...budget
-}: Static<typeof BudgetRow>): Budget {
+function budgetOf(found: Static<typeof BudgetRow>): Budget {
+  const { isClosed, isExpired, remainingMicros, hasNext: _, ...others } = found;
+  const { windowUnit, windowLimitMicros, windowUsedMicros, windowBegan, ...budget } = others;
   const unit = windowUnitOf(windowUnit);
   return {
     ...budget,

@@ -13,9 +13,10 @@ const BudgetRules = Type.Object({
   allowLeases: Type.Boolean(),
   maxLeaseMicros: nullable(micros),
   tools: nullable(Type.Array(Type.String())),
-  developers: nullable(Type.Array(Type.String())),
+  /** As text, such as `{id,id}`: up to a thousand are one value, and found with `includes`. */
+  developers: nullable(Type.String()),
   /** The only ones that are approved. Null: none needs approval. */
-  approved: nullable(Type.Array(Type.String())),
+  approved: nullable(Type.String()),
   /** The end of the last one-time approval that has not been used yet. */
   onceUntil: nullable(Type.String()),
 });
@@ -32,8 +33,8 @@ export async function findBudgetRules(
   return connection.any(sql.type(rulesRow)`
     select d.consumer_id as "consumerId", d.number, d.id, d.closed_at is not null as "isClosed",
       d.expires_at as "expiresAt", d.max_per_call_micros as "maxPerCallMicros",
-      d.allow_leases as "allowLeases", d.max_lease_micros as "maxLeaseMicros", d.tools, d.developers,
-      case when d.approve_developers then d.approved_developers end as approved,
+      d.allow_leases as "allowLeases", d.max_lease_micros as "maxLeaseMicros", d.tools,
+      d.developers::text, case when d.approve_developers then d.approved_developers::text end as approved,
       (
         select max(p.decided_at) + make_interval(hours => ${ONCE_HOURS}) from farebox.approvals p
         where p.ledger = d.ledger and p.consumer_id = d.consumer_id and p.budget = d.number

@@ -7,7 +7,7 @@ import { HOLD_STATUSES, type HoldStatus } from '../../domain/hold.ts';
 import type { ConsumerRef } from '../balance/consumers.ts';
 import { micros, row, sql, storedMetadata, type Connection } from '../database.ts';
 import { FIRST_ID, LAST_ID, pageInSteps } from '../in-steps.ts';
-import type { Page } from '../page.ts';
+import { lightPage, type OfLightPage, type Page } from '../page.ts';
 import { holdOf, isOverdue, openHoldFloor, stateNow, type Hold } from './hold.ts';
 
 export interface StoredHold extends Hold {
@@ -20,21 +20,21 @@ export type HoldOwner =
   | { readonly kind: 'developer'; readonly developerNumber: number }
   | ({ readonly kind: 'consumer' } & ConsumerRef);
 
-const holdRow = row(
-  Type.Object({
-    id: Type.String(),
-    consumerId: Type.String(),
-    developerId: Type.String(),
-    tool: Type.String(),
-    amountMicros: micros,
-    capturedMicros: micros,
-    remainingMicros: micros,
-    state: Type.Integer(),
-    placedAt: Type.String(),
-    expiresAt: Type.String(),
-    metadata: storedMetadata,
-  }),
-);
+const HoldRow = Type.Object({
+  id: Type.String(),
+  consumerId: Type.String(),
+  developerId: Type.String(),
+  tool: Type.String(),
+  amountMicros: micros,
+  capturedMicros: micros,
+  remainingMicros: micros,
+  state: Type.Integer(),
+  placedAt: Type.String(),
+  expiresAt: Type.String(),
+  metadata: storedMetadata,
+});
+const holdRow = row(HoldRow);
+const listedRow = row(Type.Object({ ...HoldRow.properties, hasNext: Type.Boolean() }));
 
 const columns = sql.fragment`
   id, consumer_id as "consumerId", tool, amount_micros as "amountMicros",
@@ -50,7 +50,8 @@ export async function listHolds(
   owner: HoldOwner,
   status: HoldStatus | undefined,
   { limit, beforeId }: Page,
-): Promise<readonly StoredHold[]> {
+): Promise<readonly (StoredHold & OfLightPage)[]> {
+  const bytes = sql.fragment`300 + octet_length(metadata)`;
   const from = sql.fragment`farebox.holds where ${ownedBy(owner)} and ${youngEnough(status)}`;
   const range = { fromId: FIRST_ID, toId: beforeId ?? LAST_ID };
   const rows = await pageInSteps(
@@ -58,14 +59,19 @@ export async function listHolds(
     { from, id: sql.fragment`id` },
     range,
     limit,
-    (step, left) =>
-      connection.any(sql.type(holdRow)`
-        select ${columns} from ${from} and id >= ${step.fromId} and id < ${step.toId}
+    (step, left) => {
+      const holds = sql.fragment`
+        select * from ${from} and id >= ${step.fromId} and id < ${step.toId}
           and tool <> '' and ${ofStatus(status)}
         order by id desc limit ${left}
-      `),
+      `;
+      return connection.any(sql.type(listedRow)`
+        select ${columns}, has_next as "hasNext" from (${lightPage(holds, sql.fragment`id desc`, bytes)}) holds
+        order by id desc
+      `);
+    },
   );
-  return rows.map((found) => holdOf(found));
+  return rows.map(({ hasNext, ...found }) => ({ ...holdOf(found), hasNext }));
 }
 
 export async function findHold(

@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox';
 import { LEASE_STATUSES, type LeaseStatus } from '../../domain/lease.ts';
 import { asMicros, type Micros } from '../../domain/money.ts';
 import { micros, nullable, row, sql, type Connection } from '../database.ts';
-import { isBefore, type Page } from '../page.ts';
+import { isBefore, lightPage, type OfLightPage, type Page } from '../page.ts';
 import { stateNow } from '../holds/hold.ts';
 import type { HoldOwner } from '../holds/list-holds.ts';
 
@@ -59,6 +59,7 @@ const LeaseRow = Type.Object({
   path: Type.Array(Type.Integer()),
 });
 const leaseRow = row(LeaseRow);
+const listedRow = row(Type.Object({ ...LeaseRow.properties, hasNext: Type.Boolean() }));
 
 const columns = sql.fragment`
   l.id, l.ledger, l.consumer_id as "consumerId", a.developer_id as "developerId", h.amount_micros as "amountMicros",
@@ -98,16 +99,18 @@ export async function listLeases(
   connection: Connection,
   owner: HoldOwner,
   page: Page,
-): Promise<readonly Lease[]> {
-  const isOnPage = isBefore(page, sql.fragment`l.id`);
+): Promise<readonly (Lease & OfLightPage)[]> {
+  const id = sql.fragment`l.id`;
+  const bytes = sql.fragment`500 + 40 * cardinality(tools) + octet_length(array_to_string(tools, ''))`;
+  const leases = sql.fragment`
+    select * from farebox.leases l where ${ownedBy(owner)} and ${isBefore(page, id)} order by l.id desc limit ${page.limit}
+  `;
   // The page first: PostgreSQL may want to sort all leases with their holds, where it has no statistics.
-  const rows = await connection.any(sql.type(leaseRow)`
-    select ${columns} from (
-      select * from farebox.leases l where ${ownedBy(owner)} and ${isOnPage} order by l.id desc limit ${page.limit}
-    ) l ${joined}
+  const rows = await connection.any(sql.type(listedRow)`
+    select ${columns}, l.has_next as "hasNext" from (${lightPage(leases, sql.fragment`id desc`, bytes)}) l ${joined}
     order by l.id desc
   `);
-  return rows.map(leaseOf);
+  return rows.map(({ hasNext, ...found }) => ({ ...leaseOf(found), hasNext }));
 }
 
 function ownedBy(owner: HoldOwner) {

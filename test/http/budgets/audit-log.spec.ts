@@ -2,21 +2,48 @@
 import assert from 'node:assert/strict';
 import { AuditLogReply } from '../../../src/schemas/audit-log.ts';
 import { KeysReply, NewKeyReply } from '../../../src/schemas/keys.ts';
+import type { Database } from '../../../src/store/database.ts';
+import { examineLedger } from '../../../src/store/doctor/ledger-checks.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { openTestApi } from '../../support/api.ts';
 import { ask, decide } from '../../support/approval-requests.ts';
-import { changeBudget, closeBudget, makeBudget, makeKey } from '../../support/budget-requests.ts';
+import {
+  changeBudget,
+  closeBudget,
+  longestLists,
+  makeBudget,
+  makeKey,
+} from '../../support/budget-requests.ts';
 import { bodyOf, call, charge } from '../../support/http.ts';
 import { signIn } from '../../support/sessions.ts';
+import { keptPool } from '../../support/kept-pools.ts';
 import { until } from '../../support/stack.ts';
+
+/** What an entry has of a list that is too long to be in it. */
+interface LongList {
+  readonly count: number;
+  readonly sha256: string;
+  readonly added?: readonly string[];
+  readonly addedCount?: number;
+  readonly removed?: readonly string[];
+  readonly removedCount?: number;
+}
+
+function longListIn(details: unknown, name: string): LongList {
+  return (details as Readonly<Record<string, LongList>>)[name] ?? assert.fail(name);
+}
 
 describe('the audit log of budgets', () => {
   const api = openTestApi();
+  let pool: Database;
   let account: TestAccount;
   let key: string;
   let headers: Readonly<Record<string, string>>;
   let byKey: object;
 
+  before(async () => {
+    pool = await keptPool(api.databaseUrl);
+  });
   beforeEach(async () => {
     account = await api.createAccount(100);
     key = account.consumerKey;
@@ -95,6 +122,63 @@ describe('the audit log of budgets', () => {
     assert.deepEqual({ limit, by }, { limit: 7, by: byKey });
     const { windowUnit, windowLimit } = changes[1]?.details ?? {};
     assert.deepEqual({ windowUnit, windowLimit }, { windowUnit: 'week', windowLimit: 3 });
+  });
+
+  it('has of a long list what was added and removed, and never much', async () => {
+    const first = longestLists();
+    const approved = first.approvedDevelopers.slice(1);
+    const { id } = await makeBudget(api, key, { ...first, approvedDevelopers: approved });
+    const one = first.approvedDevelopers.slice(0, 1);
+    await changeBudget(api, key, id, { approvedDevelopers: [...approved, ...one] });
+    await changeBudget(api, key, id, longestLists());
+    const found = await logged();
+    for (const { details } of found) assert.ok(JSON.stringify(details).length < 8_000);
+    const [made, grown, swapped] = found.map(({ details }) => details);
+    const { count, addedCount, added } = longListIn(made, 'approvedDevelopers');
+    assert.deepEqual([count, addedCount], [approved.length, approved.length]);
+    assert.deepEqual(added, approved.slice(0, added?.length));
+    assert.ok(added && added.length > 10);
+
+    const after = longListIn(grown, 'approvedDevelopers');
+    assert.match(after.sha256, /^[0-9a-f]{64}$/);
+    const { sha256 } = after;
+    assert.deepEqual(after, { count: approved.length + 1, sha256, addedCount: 1, added: one });
+    assert.deepEqual(Object.keys(longListIn(grown, 'tools')), ['count', 'sha256']);
+    const before = grown?.['before'] as Readonly<Record<string, unknown>>;
+    assert.deepEqual(Object.keys(before), ['approvedDevelopers']);
+    assert.notEqual(longListIn(before, 'approvedDevelopers').sha256, sha256);
+
+    const { removedCount, removed } = longListIn(swapped?.['before'], 'tools');
+    assert.equal(removedCount, 100);
+    assert.deepEqual(removed, first.tools.slice(0, removed?.length));
+    // Back to a short list, which is whole.
+    await changeBudget(api, key, id, { tools: ['search'], approvedDevelopers: [] });
+    const last = (await logged()).at(-1)?.details;
+    assert.deepEqual([last?.['tools'], last?.['approvedDevelopers']], [['search'], []]);
+    assert.equal(longListIn(last?.['before'], 'tools').removedCount, 100);
+    assert.deepEqual(await examineLedger(pool, { parts: ['audit-log'] }), []);
+  });
+
+  it('is listed in shorter pages where entries are large', async () => {
+    const { id } = await makeBudget(api, key);
+    for (let round = 0; round < 40; round += 1) {
+      await changeBudget(api, key, id, longestLists());
+    }
+    const numbers: number[] = [];
+    let pages = 0;
+    for (let next: string | null = ''; next !== null; pages += 1) {
+      const query: string = next === '' ? '' : `&cursor=${next}`;
+      const answer = await call(api, 'GET', `/v1/audit-log?limit=100${query}`, { headers });
+      const page = bodyOf(answer, 200, AuditLogReply);
+      numbers.push(...page.entries.map(({ number }) => number));
+      next = page.nextCursor;
+    }
+    assert.ok(pages > 1 && pages < 10, `${pages} pages`);
+    assert.ok(numbers.length > 40);
+    assert.deepEqual(
+      numbers,
+      [...new Set(numbers)].toSorted((a, b) => b - a),
+    );
   });
 
   it('has nothing of changes that change no limit, and nothing of charges', async () => {

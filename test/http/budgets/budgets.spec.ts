@@ -10,6 +10,7 @@ import {
   askKey,
   changeBudget,
   closeBudget,
+  longestLists,
   makeBudget,
   makeKey,
   showBudget,
@@ -55,6 +56,27 @@ describe('budgets', () => {
       expiresAt: null,
       metadata: null,
     });
+  });
+
+  it('are listed in shorter pages where their lists are long', async () => {
+    const made: string[] = [];
+    while (made.length < 8) made.push((await makeBudget(api, key, longestLists())).id);
+    const found: string[] = [];
+    let pages = 0;
+    for (let next: string | null = ''; next !== null; pages += 1) {
+      const query: string = next === '' ? '' : `&cursor=${next}`;
+      const answer = await call(api, 'GET', `/v1/budgets?limit=100${query}`, { key });
+      assert.ok(JSON.stringify(answer.body).length < 250_000);
+      const page = bodyOf(answer, 200, BudgetsReply);
+      assert.equal(page.hasMore, page.nextCursor !== null);
+      found.push(...page.budgets.map(({ id }) => id));
+      next = page.nextCursor;
+    }
+    assert.deepEqual(found, made.toReversed());
+    assert.ok(pages > 1 && pages < made.length, `${pages} pages`);
+    // A page that its limit ends.
+    const [newest] = (await list('?limit=1')).budgets;
+    assert.equal(newest?.id, made.at(-1));
   });
 
   it('keep every member that they are made with', async () => {

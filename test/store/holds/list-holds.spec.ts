@@ -96,13 +96,34 @@ describe('a list of holds', () => {
           beforeId,
         });
         listed.push(...page.map(({ id }) => id));
-        if (page.length < 700) break;
+        if (page.length === 0) break;
       }
       const { rows } = await client.query<{ id: string }>(
         `select id from farebox.holds where state = 1 and tool <> '' order by id desc`,
       );
       assert.deepEqual(
         listed,
+        rows.map(({ id }) => id),
+      );
+    }
+  });
+
+  it('has shorter pages where metadata is large', async () => {
+    const metadata = JSON.stringify({ note: 'x'.repeat(10_000) });
+    await client.query(`update farebox.holds set metadata = $1 where state = 1`, [metadata]);
+    for (const owner of owners) {
+      const list = (beforeId?: string) =>
+        listHolds(ledger.database, owner, 'captured', { limit: 100, beforeId });
+      const first = await list();
+      assert.ok(first.length > 1 && first.length < 20, `${first.length} holds`);
+      assert.equal(first.at(-1)?.hasNext, true);
+      const second = await list(first.at(-1)?.id);
+      const { rows } = await client.query<{ id: string }>(
+        `select id from farebox.holds where state = 1 and tool <> '' order by id desc limit $1`,
+        [first.length + second.length],
+      );
+      assert.deepEqual(
+        [...first, ...second].map(({ id }) => id),
         rows.map(({ id }) => id),
       );
     }

@@ -60,6 +60,6 @@ async function readPage(
     after: cursor === undefined ? undefined : Number(cursor),
   });
   const rows = found.slice(0, limit);
-  const hasMore = found.length > limit;
+  const hasMore = found.length > limit || rows.at(-1)?.hasNext === true;
   return { rows, hasMore, nextCursor: hasMore ? String(rows.at(-1)?.number) : null };
 }
