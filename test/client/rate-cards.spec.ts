@@ -239,7 +239,7 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       }
       await farebox.tools.update(toolId, { card: null });
       for (const ask of [charge, hold]) {
-        const refusal = await whatRefuses(ask({ units: UNITS } as never));
+        const refusal = await whatRefuses(ask({ units: UNITS }));
         assert.deepEqual(refusal, ['invalid_request', 'units', false]);
       }
       const unknown = { tool: 'unknown' };

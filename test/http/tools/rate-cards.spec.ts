@@ -55,28 +55,40 @@ describe('rate cards', () => {
     return found;
   }
 
+  const holdOf = async (changes = {}, headers = {}) =>
+    bodyOf(
+      await askHold(
+        api,
+        account,
+        { tool: 'llm', amount: undefined, units: UNITS, ...changes },
+        headers,
+      ),
+      201,
+      PlacedHoldReply,
+    );
+
+  const shown = async () => {
+    const path = `/v1/tools/${toolId}`;
+    const one = bodyOf(
+      await call(api, 'GET', path, { key: account.developerKey }),
+      200,
+      ChangedToolReply,
+    );
+    const list = bodyOf(
+      await call(api, 'GET', '/v1/tools', { key: account.developerKey }),
+      200,
+      ToolsReply,
+    );
+    const { card, cardVersion } = one;
+    const [listed] = list.tools;
+    assert.deepEqual([listed?.id, listed?.card, listed?.cardVersion], [toolId, card, cardVersion]);
+    return { card, cardVersion };
+  };
+  const get = (version: string, key = account.developerKey) =>
+    call(api, 'GET', `/v1/tools/${toolId}/cards/${version}`, { key });
+
   describe('of a tool', () => {
     it('are returned wherever the tool is, and every change makes a new version', async () => {
-      const shown = async () => {
-        const path = `/v1/tools/${toolId}`;
-        const one = bodyOf(
-          await call(api, 'GET', path, { key: account.developerKey }),
-          200,
-          ChangedToolReply,
-        );
-        const list = bodyOf(
-          await call(api, 'GET', '/v1/tools', { key: account.developerKey }),
-          200,
-          ToolsReply,
-        );
-        const { card, cardVersion } = one;
-        const [listed] = list.tools;
-        assert.deepEqual(
-          [listed?.id, listed?.card, listed?.cardVersion],
-          [toolId, card, cardVersion],
-        );
-        return { card, cardVersion };
-      };
       assert.deepEqual(await shown(), { card: CARD, cardVersion: 1 });
       const { card, cardVersion } = await change({ card: { input: '0.000000000001', free: 0 } });
       assert.deepEqual({ card, cardVersion }, { card: { free: 0, input: 1e-12 }, cardVersion: 2 });
@@ -128,9 +140,6 @@ describe('rate cards', () => {
     it('can be looked up by the version that a receipt names, also after a change', async () => {
       await change({ card: { input: 1 } });
       await change({ card: null });
-      const path = (version: string) => `/v1/tools/${toolId}/cards/${version}`;
-      const get = (version: string, key = account.developerKey) =>
-        call(api, 'GET', path(version), { key });
       const { card, cardVersion } = bodyOf(await get('1'), 200, RateCardReply);
       assert.deepEqual({ card, cardVersion }, { card: CARD, cardVersion: 1 });
       assert.deepEqual(bodyOf(await get('2'), 200, RateCardReply).card, { input: 1 });
@@ -299,9 +308,11 @@ describe('rate cards', () => {
           });
         }
       });
-      assert.equal(
-        await made({ tool: 'dear', units: { call: 0 } }, keyed('free')).catch(() => null),
-        null,
+      assertError(
+        await asked({ tool: 'dear', units: { call: 0 } }),
+        400,
+        'invalid_amount',
+        'units',
       );
       await change({ archived: true });
       assertError(await asked(), 400, 'tool_archived', 'tool');
@@ -332,18 +343,6 @@ describe('rate cards', () => {
   });
 
   describe('in a hold', () => {
-    const holdOf = async (changes = {}, headers = {}) =>
-      bodyOf(
-        await askHold(
-          api,
-          account,
-          { tool: 'llm', amount: undefined, units: UNITS, ...changes },
-          headers,
-        ),
-        201,
-        PlacedHoldReply,
-      );
-
     it('reserves the cost of the most units, and captures the cost of those that were used', async () => {
       const hold = await holdOf();
       assert.equal(hold.amount, COST);
@@ -396,7 +395,9 @@ describe('rate cards', () => {
     it('is captured by units also with a thousand others in one request', async () => {
       const asked = { apiKey: account.consumerKey, tool: 'llm', units: { input: 1 } };
       const placed = bodyOf(
-        await post('/v1/charges/batch', { charges: Array(1_000).fill({ op: 'hold', ...asked }) }),
+        await post('/v1/charges/batch', {
+          charges: Array.from({ length: 1_000 }, () => ({ op: 'hold', ...asked })),
+        }),
         200,
         ChargeBatchReply,
       );
