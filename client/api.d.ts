@@ -1720,11 +1720,11 @@ export interface QuoteReply {
   cardVersion: number | null;
 }
 export interface RateCardReply {
-  /** The rate card, if the tool has one: dollars per unit, by the name of the unit. */
+  /** Dollars per unit, by the name of the unit. */
   card: {
     [k: string]: number;
   };
-  /** The version of the tool's rate card that priced it, if units were charged. */
+  /** The version of the card, from 1. */
   cardVersion: number;
   /** When it was made, in UTC. */
   createdAt: string;

@@ -1,5 +1,5 @@
 -- Prices by the unit, finer than a micro-dollar. A charge says how many units a call used; its origin has the version of the card.
--- Locks: farebox.tools, access exclusive, for as long as it takes to add a column without a value.
+-- Locks: farebox.tools and farebox.holds, access exclusive, for as long as it takes to add a column that no row has to be written for.
 create table farebox.rate_cards (
   tool_id uuid not null,
   version smallint not null,
@@ -20,3 +20,7 @@ comment on column farebox.rate_cards.unit_picos is 'The price of each unit, in t
 alter table farebox.tools add column card smallint;
 comment on column farebox.tools.card is 'The version of its current card. Null: none.';
 alter table farebox.tools add constraint tools_card foreign key (id, card) references farebox.rate_cards (tool_id, version);
+
+alter table farebox.holds add column card smallint not null default 0;
+comment on column farebox.holds.card is
+  'The version of the rate card that priced it, which also prices its captures. 0: it was placed by an amount.';

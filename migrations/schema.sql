@@ -712,6 +712,8 @@ create table farebox.holds (
   -- The capture that took more than was held. Budgets counted that excess when the capture was made, the rest when
   -- the hold was placed.
   overflow_charge uuid,
+  -- The version of the rate card that priced it, which also prices its captures. 0: it was placed by an amount.
+  card smallint not null default 0,
   constraint holds_pkey primary key (ledger, consumer_id, id),
   constraint holds_amounts_not_negative check (amount_micros > 0 and captured_micros >= 0),
   constraint holds_hold_while_open check ( case state when 0 then held_micros > 0 and held_micros = (amount_micros - captured_micros) else held_micros = 0 end)

@@ -3,7 +3,7 @@
 -- Guarantees: a consumer never overspends, and no charge or hold takes a budget above a limit without an approval; of
 -- racing captures, releases and expiries, the first to lock the hold wins; a capture after expires_at loses, even before
 -- the hold was swept; an idempotency key acts once; entries are decided in the order of the arrays, and a refusal never
--- affects other entries. p_card is the version of the rate card that priced a charge or a capture, 0 for none.
+-- affects other entries. p_card is the version of the rate card that priced the entry, 0 for none.
 -- Locks, as everywhere: holds by (ledger, id), then consumers by (ledger, id). Budgets are only changed under their
 -- consumer's lock, so they need no locks of their own.
 -- Requires: no idempotency key twice in one call.
@@ -460,12 +460,12 @@ begin
 
   if kind_place = any (p_kind) then
     insert into farebox.holds (amount_micros, held_micros, balance_micros, idempotency_hash, request_fingerprint,
-      placed_at, expires_at, id, consumer_id, developer, spend_key, ledger, tool, metadata)
+      placed_at, expires_at, id, consumer_id, developer, spend_key, ledger, tool, metadata, card)
     select a.amount, a.amount, a.balance, a.hash, a.fingerprint, v_now, v_now + make_interval(secs => a.seconds), a.id,
-      c_ids[a.owner], a.developer, a.spend_key, c_ledgers[a.owner], a.tool, coalesce(a.metadata, '')
+      c_ids[a.owner], a.developer, a.spend_key, c_ledgers[a.owner], a.tool, coalesce(a.metadata, ''), a.card
     from unnest(p_kind, r_outcome, r_amount, r_balance, p_idempotency, p_fingerprint, p_seconds, p_id, r_consumer,
-      p_developer, p_spend_key, p_tool, p_metadata)
-      as a(kind, outcome, amount, balance, hash, fingerprint, seconds, id, owner, developer, spend_key, tool, metadata)
+      p_developer, p_spend_key, p_tool, p_metadata, p_card)
+      as a(kind, outcome, amount, balance, hash, fingerprint, seconds, id, owner, developer, spend_key, tool, metadata, card)
     where a.kind = kind_place and a.outcome = 'done';
     insert into farebox.hold_expiries (ledger, due_at, developers, holds)
     select a.ledger, v_now + make_interval(secs => a.seconds), array_agg(a.developer), array_agg(a.id)

@@ -16,7 +16,7 @@ import { findKeyOwner, type KeyDeps } from './find-key-owner.ts';
 import { NOT_SENT } from './ledger-batchers.ts';
 import type { LastUsedRecorder } from './last-used-recorder.ts';
 import { whenKnown, type MaybePromise } from './maybe-promise.ts';
-import type { NoCost, NoPrice, ToolPrices } from './tool-prices.ts';
+import { chargeable, type NoCost, type NoPrice, type ToolPrices } from './tool-prices.ts';
 
 export interface DraftDeps extends KeyDeps {
   readonly lastUsed: LastUsedRecorder;
@@ -126,10 +126,9 @@ function paymentBy(
   if (amount !== undefined && stated === undefined) return { kind: 'invalid_amount', sent: amount };
   if (units !== undefined) {
     if (amount !== undefined) return { kind: 'amount_and_units' };
-    return whenKnown(deps.tools.costOf(developerId, tool, units), (cost) => {
-      if (cost.kind !== 'cost') return cost;
-      if (!isChargeable(cost.amountMicros)) return { kind: 'invalid_cost' };
-      return paymentOfPrice(deps, request, consumer, cost);
+    return whenKnown(deps.tools.costOf(developerId, tool, units), (found) => {
+      const cost = chargeable(found);
+      return cost.kind === 'cost' ? paymentOfPrice(deps, request, consumer, cost) : cost;
     });
   }
   return whenKnown(deps.tools.priceOf(developerId, tool, stated), (price) =>

@@ -1,6 +1,6 @@
 /** Turns a request about a hold into an entry for the ledger. */
 import { HOLD_SECONDS_DEFAULT } from '../domain/hold.ts';
-import { asMicros, isChargeable, type Micros } from '../domain/money.ts';
+import { asMicros, type Micros } from '../domain/money.ts';
 import type { Units } from '../domain/rate-card.ts';
 import type { CaptureBody, ExtendBody, HoldBody } from '../schemas/holds.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
@@ -15,7 +15,7 @@ import {
 } from './draft-charge.ts';
 import { findRetryingPayer, mayBeRetry, type EarlierDeps } from './earlier-charges.ts';
 import type { HoldCards } from './hold-cards.ts';
-import { costBy, type NoCost } from './tool-prices.ts';
+import { chargeable, costBy, type NoCost } from './tool-prices.ts';
 import { NOT_SENT } from './ledger-batchers.ts';
 import { captureIdentity, extensionIdentity, holdIdentity, NO_IDENTITY } from './idempotency.ts';
 import type { HoldEntry } from '../store/holds/hold-entry.ts';
@@ -89,22 +89,29 @@ export function captureEntry(
 }
 
 /**
- * The entry that captures what the units cost by the card of the hold, or why they have no cost. Null when there is no
- * such hold.
+ * The entry that captures what the units cost: by the card that priced the hold or, if it was placed by an amount, by
+ * the current card of its tool. Null when there is no such hold. A retry of a capture that was made needs no card,
+ * because the ledger first looks its key up.
  */
 export async function prepareCaptureOfUnits(
-  { holdCards }: { readonly holdCards: HoldCards },
+  deps: Pick<DraftDeps, 'tools'> & EarlierDeps & { readonly holdCards: HoldCards },
   request: HoldRequest,
   body: CaptureBody & { readonly units: Units },
 ): Promise<{ readonly kind: 'ready'; readonly entry: HoldEntry } | NoCost | null> {
-  const { developerNumber } = request.developer;
-  const hold = await holdCards.cardOf({ developerNumber, holdId: request.holdId });
+  const { developerId, developerNumber } = request.developer;
+  const hold = await deps.holdCards.find({ developerNumber, holdId: request.holdId });
   if (!hold) return null;
-  const cost = costBy(hold.card, body.units);
-  if (cost.kind !== 'cost') return cost;
-  if (!isChargeable(cost.amountMicros)) return { kind: 'invalid_cost' };
-  const entry = captureEntry(request, body, cost.amountMicros, cost.cardVersion);
-  return { kind: 'ready', entry };
+  const cost = chargeable(
+    hold.card
+      ? costBy(hold.card, body.units)
+      : await deps.tools.costOf(developerId, hold.tool, body.units),
+  );
+  if (cost.kind === 'cost') {
+    const entry = captureEntry(request, body, cost.amountMicros, cost.cardVersion);
+    return { kind: 'ready', entry };
+  }
+  const entry = captureEntry(request, body, asMicros(1));
+  return hasIdentity(entry) && (await deps.earlier.find(entry)) ? { kind: 'ready', entry } : cost;
 }
 
 /** Needs no key: releasing a hold twice has the effect of releasing it once. */

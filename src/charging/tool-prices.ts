@@ -31,9 +31,16 @@ export interface Cost {
   readonly cardVersion: number;
 }
 
-/** Why units have no cost. `invalid_cost`: it is nothing, or more than can be charged. */
+/** Why units have no cost that can be charged. */
 export type NoCost =
-  | { readonly kind: 'unknown_tool' | 'tool_archived' | 'card_required' | 'invalid_cost' }
+  | {
+      readonly kind:
+        | 'unknown_tool'
+        | 'tool_archived'
+        | 'card_required'
+        | 'cost_too_high'
+        | 'no_cost';
+    }
   | { readonly kind: 'unknown_unit'; readonly unit: string; readonly priced: readonly string[] };
 
 export class ToolPrices {
@@ -112,11 +119,16 @@ function costFor({ card, isArchived }: KnownTool, units: Units): Cost | NoCost {
 export function costBy(card: RateCard | null, units: Units): Cost | NoCost {
   if (!card) return { kind: 'card_required' };
   const cost = costOf(card, units);
-  if (cost === undefined) return { kind: 'invalid_cost' };
+  if (cost === undefined) return { kind: 'cost_too_high' };
   if (typeof cost === 'number') {
     return { kind: 'cost', amountMicros: cost, cardVersion: card.version };
   }
   return { kind: 'unknown_unit', unit: cost.unit, priced: [...card.picosOf.keys()] };
+}
+
+/** The cost, unless it is nothing, which cannot be charged. */
+export function chargeable(cost: Cost | NoCost): Cost | NoCost {
+  return cost.kind === 'cost' && cost.amountMicros === 0 ? { kind: 'no_cost' } : cost;
 }
 
 function parsed(text: string): ToolName {

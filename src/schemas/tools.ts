@@ -146,7 +146,20 @@ export const ToolsReply = Closed({
 });
 export type ToolsReply = Static<typeof ToolsReply>;
 
-export const RateCardReply = Closed({ card: Card, cardVersion: CardVersion, createdAt: Timestamp });
+export const CardNumber = Type.Integer({
+  minimum: 1,
+  description: 'The version of the card, from 1.',
+  examples: [1],
+});
+export const RateCardReply = Closed({
+  card: Type.Record(Type.String({ pattern: UNIT_PATTERN }), Type.Number(), {
+    ...OF_UNITS,
+    description: 'Dollars per unit, by the name of the unit.',
+    examples: [CARD_EXAMPLE],
+  }),
+  cardVersion: CardNumber,
+  createdAt: Timestamp,
+});
 export type RateCardReply = Static<typeof RateCardReply>;
 
 /** What a charge would cost. */

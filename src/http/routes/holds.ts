@@ -57,6 +57,7 @@ export const HOLD_ENDPOINTS: readonly Endpoint[] = [
     replies: { 201: CaptureReply },
     errors: [
       'invalid_amount',
+      'tool_archived',
       'exceeds_hold',
       'insufficient_balance',
       'spend_limit_reached',

@@ -1,7 +1,7 @@
 /** The rows of the table of routes for tools. */
 import { Id } from '../../schemas/shapes.ts';
 import {
-  CardVersion,
+  CardNumber,
   ChangedToolReply,
   RateCardReply,
   QuoteBody,
@@ -47,7 +47,7 @@ export const TOOL_ENDPOINTS: readonly Endpoint[] = [
   get('/v1/tools/:id/cards/:version', {
     operation: 'getRateCard',
     role: 'developer',
-    params: { ...toolParams, version: CardVersion },
+    params: { ...toolParams, version: CardNumber },
     replies: { 200: RateCardReply },
     errors: ['not_found'],
     handle: getRateCard,

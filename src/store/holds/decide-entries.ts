@@ -85,11 +85,7 @@ export async function decideEntries<Entry extends LedgerEntry>(
     int4Array(entries.map((entry) => ('seconds' in entry ? entry.seconds : 0))),
     int2Array(captured(({ isFinal }) => Number(isFinal), 1)),
     int2Array(entries.map(overOf)),
-    int2Array(
-      entries.map((entry) =>
-        entry.kind === 'charge' || entry.kind === 'capture' ? (entry.cardVersion ?? 0) : 0,
-      ),
-    ),
+    int2Array(entries.map((entry) => ('cardVersion' in entry ? (entry.cardVersion ?? 0) : 0))),
     ...identityColumns(entries),
     textArray(entries.map((entry) => ('metadata' in entry ? entry.metadata : null))),
   ];

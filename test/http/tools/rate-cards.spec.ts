@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { ChargeBatchReply } from '../../../src/schemas/charge-batches.ts';
 import { ChargeReply, ChargesReply, DeveloperChargeReply } from '../../../src/schemas/charges.ts';
-import { CaptureReply, PlacedHoldReply } from '../../../src/schemas/holds.ts';
 import { VerifyReply } from '../../../src/schemas/receipts.ts';
 import {
   ChangedToolReply,
@@ -15,14 +14,10 @@ import { uuidOf } from '../../../src/domain/ids.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { openTestApi } from '../../support/api.ts';
 import { makeBudget, makeKey } from '../../support/budget-requests.ts';
-import { askCapture, askHold, keyed } from '../../support/hold-requests.ts';
+import { keyed } from '../../support/hold-requests.ts';
 import { assertError, bodyOf, call, charge } from '../../support/http.ts';
+import { CARD, COST, UNITS } from '../../support/rate-cards.ts';
 import { until } from '../../support/stack.ts';
-
-/** 1,200 and 350 of these are $0.0065. */
-const CARD = { input: 0.0000025, output: 0.00001 };
-const UNITS = { input: 1_200, output: 350 };
-const COST = 0.0065;
 
 describe('rate cards', () => {
   const api = openTestApi({ servers: 2 });
@@ -54,18 +49,6 @@ describe('rate cards', () => {
     assert.ok(valid);
     return found;
   }
-
-  const holdOf = async (changes = {}, headers = {}) =>
-    bodyOf(
-      await askHold(
-        api,
-        account,
-        { tool: 'llm', amount: undefined, units: UNITS, ...changes },
-        headers,
-      ),
-      201,
-      PlacedHoldReply,
-    );
 
   const shown = async () => {
     const path = `/v1/tools/${toolId}`;
@@ -286,7 +269,9 @@ describe('rate cards', () => {
         assertError(await asked({ amount: 1 }), 400, 'invalid_request', 'units');
         assertError(await asked({ tool: 'flat' }), 400, 'invalid_request', 'units');
         assertError(await asked({ units: { image: 1 } }), 400, 'invalid_request', 'units.image');
-        assertError(await asked({ units: { input: 0 } }), 400, 'invalid_amount', 'units');
+        assertError(await asked({ units: { input: 0 } }), 400, 'invalid_amount', 'units', {
+          required: 0,
+        });
         assertError(
           await asked({ tool: 'dear', units: { call: 1001 } }),
           400,
@@ -313,6 +298,7 @@ describe('rate cards', () => {
         400,
         'invalid_amount',
         'units',
+        { required: 0 },
       );
       await change({ archived: true });
       assertError(await asked(), 400, 'tool_archived', 'tool');
@@ -339,105 +325,6 @@ describe('rate cards', () => {
         { status: 201, hold: { amount: COST } },
       ]);
       assert.equal('cardVersion' in (results[1] ?? {}), false);
-    });
-  });
-
-  describe('in a hold', () => {
-    it('reserves the cost of the most units, and captures the cost of those that were used', async () => {
-      const hold = await holdOf();
-      assert.equal(hold.amount, COST);
-      const body = { units: { input: 1_200, output: 35 } };
-      const answer = await askCapture(api, account, hold.id, body, keyed('capture-1'));
-      const captured = bodyOf(answer, 201, CaptureReply);
-      assert.partialDeepStrictEqual(captured, {
-        amount: 0.00335,
-        cardVersion: 1,
-        balance: 9.99665,
-        hold: { status: 'captured', remaining: 0 },
-      });
-      assert.partialDeepStrictEqual(await verified(captured.receipt), {
-        cardVersion: 1,
-        amount: 0.00335,
-      });
-      await change({ card: null });
-      const again = await askCapture(api, account, hold.id, body, keyed('capture-1'));
-      assert.equal(bodyOf(again, 201, CaptureReply).receipt, captured.receipt);
-      assert.equal(again.headers.get('idempotency-replayed'), 'true');
-      const other = { units: { input: 1 } };
-      assertError(
-        await askCapture(api, account, hold.id, other, keyed('capture-1')),
-        422,
-        'idempotency_key_reused',
-      );
-    });
-
-    it('is captured by the card that the tool had when it was placed', async () => {
-      const used = { output: 35 };
-      const holds = await Promise.all([holdOf(), holdOf(), holdOf()]);
-      const captureOf = async ({ id }: { readonly id: string }) =>
-        bodyOf(await askCapture(api, account, id, { units: used }), 201, CaptureReply);
-      await change({ card: { output: 1 } });
-      const amounts = [await captureOf(holds[0])];
-      await change({ card: null });
-      amounts.push(await captureOf(holds[1]));
-      await change({ archived: true });
-      amounts.push(await captureOf(holds[2]));
-      assert.deepEqual(
-        amounts.map(({ amount, cardVersion }) => [amount, cardVersion]),
-        [
-          [0.00035, 1],
-          [0.00035, 1],
-          [0.00035, 1],
-        ],
-      );
-    });
-
-    it('is captured by units also with a thousand others in one request', async () => {
-      const asked = { apiKey: account.consumerKey, tool: 'llm', units: { input: 1 } };
-      const placed = bodyOf(
-        await post('/v1/charges/batch', {
-          charges: Array.from({ length: 1_000 }, () => ({ op: 'hold', ...asked })),
-        }),
-        200,
-        ChargeBatchReply,
-      );
-      const charges = placed.results.map((result) => ({
-        op: 'capture',
-        holdId: 'hold' in result ? result.hold.id : '',
-        units: { input: 1 },
-      }));
-      const { results } = bodyOf(
-        await post('/v1/charges/batch', { charges }),
-        200,
-        ChargeBatchReply,
-      );
-      assert.deepEqual(new Set(results.map(({ status }) => status)), new Set([201]));
-    });
-
-    it('is not captured by units that have no cost, or that exceed it', async () => {
-      const { id } = await holdOf();
-      await api.changingNothing(async () => {
-        const capture = (body: unknown) => askCapture(api, account, id, body);
-        assertError(await capture({ units: UNITS, amount: 1 }), 400, 'invalid_request', 'units');
-        assertError(await capture({ units: { image: 1 } }), 400, 'invalid_request', 'units.image');
-        assertError(await capture({ units: { input: 0 } }), 400, 'invalid_amount', 'units');
-        assertError(await capture({ units: { output: 651 } }), 402, 'exceeds_hold', 'amount', {
-          remaining: COST,
-        });
-        const unknown = `hld_${'0'.repeat(32)}`;
-        assertError(
-          await askCapture(api, account, unknown, { units: UNITS }),
-          404,
-          'hold_not_found',
-        );
-      });
-    });
-
-    it('places the same hold for the same key, even when the card has changed', async () => {
-      const headers = keyed('hold-1');
-      const first = await holdOf({}, headers);
-      await change({ card: { input: 1 } });
-      assert.deepEqual(await holdOf({}, headers), first);
     });
   });
 

@@ -52,11 +52,18 @@ export function refusalError(
         `units.${refusal.unit}`,
         `The rate card of the tool has no unit ${refusal.unit}. It has ${refusal.priced.join(', ')}.`,
       );
-    case 'invalid_cost':
+    case 'cost_too_high':
+      return new ApiError('invalid_amount', 'The units cost more than $1,000,000.', {
+        param: 'units',
+      });
+    case 'no_cost':
       return new ApiError(
         'invalid_amount',
-        'The units cost nothing, or more than $1,000,000. A free call needs no charge.',
-        { param: 'units' },
+        'The units cost nothing. A free call needs no charge.',
+        {
+          param: 'units',
+          facts: { required: dollarsOf(asMicros(0)) },
+        },
       );
     case 'unknown_tool':
       return new ApiError(
