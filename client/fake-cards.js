@@ -1,5 +1,6 @@
 /** Rate cards of a FakeFarebox: prices by the unit, exact to a millionth of a micro-dollar, and what units cost. */
 import { malformed, refuse } from './fake-refusal.js';
+import { now } from './fake-values.js';
 
 const NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,39}$/;
 const CARD_UNITS_MAX = 20;
@@ -72,13 +73,22 @@ export function setCard(tool, prices) {
   }
   const same = JSON.stringify([...prices].map(String));
   if (tool.card?.same === same) return;
-  tool.cardsMade += 1;
-  tool.card = { version: tool.cardsMade, prices, same };
-  tool.latestCard = tool.card;
+  tool.card = { version: tool.cards.length + 1, prices, same, createdAt: now() };
+  tool.cards.push(tool.card);
 }
 
 export function wireCard({ card }) {
-  if (card === null) return {};
+  return card === null ? {} : wirePrices(card);
+}
+
+/** A card that the tool has or had. */
+export function cardOf({ cards }, version) {
+  const card = cards.find((each) => String(each.version) === version);
+  if (!card) refuse('not_found', 'There is no such rate card.');
+  return { ...wirePrices(card), createdAt: card.createdAt };
+}
+
+function wirePrices(card) {
   const prices = [...card.prices].map(([unit, picos]) => [unit, Number(picos) / 10 ** PICO_PLACES]);
   return { card: Object.fromEntries(prices), cardVersion: card.version };
 }

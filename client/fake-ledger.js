@@ -129,7 +129,7 @@ export class FakeLedger {
         key,
         counted,
         tool,
-        card: this.tools.get(tool)?.latestCard ?? null,
+        card: this.tools.get(tool)?.cards.at(-1) ?? null,
         micros,
         captured: 0,
         remaining: micros,

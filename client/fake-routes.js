@@ -11,7 +11,15 @@ import {
   rangeOf,
   topUpOf,
 } from './fake-checks.js';
-import { checkCard, checkUnits, costOf, pricesOf, setCard, wireCard } from './fake-cards.js';
+import {
+  cardOf,
+  checkCard,
+  checkUnits,
+  costOf,
+  pricesOf,
+  setCard,
+  wireCard,
+} from './fake-cards.js';
 import { entriesOf, microsOf, newId, newTool, now } from './fake-values.js';
 import { answerOnDemand } from './fake-magic.js';
 import { FAKE_RECEIPT_KEYS, signReceipt } from './fake-receipts.js';
@@ -19,7 +27,7 @@ import { FakeRefusal, refuse } from './fake-refusal.js';
 import { done, listOf } from './fake-replies.js';
 import { checkMember, checkShape } from './fake-shapes.js';
 
-/** By method and path, where `:id` stands for an id; then whose key it takes, as in the service. */
+/** By method and path, where `:id` stands for an id and `:version` for a version; then whose key it takes, as in the service. */
 const ROUTES = [
   ['POST /v1/charges', 'developer', postCharge],
   ['POST /v1/charges/batch', 'developer', postBatch],
@@ -35,6 +43,7 @@ const ROUTES = [
   ['POST /v1/tools', 'developer', postTool],
   ['GET /v1/tools', 'developer', getTools],
   ['GET /v1/tools/:id', 'developer', getTool],
+  ['GET /v1/tools/:id/cards/:version', 'developer', getCard],
   ['PATCH /v1/tools/:id', 'developer', patchTool],
   ['POST /v1/quote', 'developer', postQuote],
   ['GET /v1/earnings', 'developer', getEarnings],
@@ -44,7 +53,7 @@ const ROUTES = [
   ['POST /v1/top-up', 'consumer', postTopUp],
   ...BUDGET_ROUTES,
 ].map(([route, role, handle]) => {
-  const pattern = new RegExp(`^${route.replace(':id', '([^/]+)')}$`);
+  const pattern = new RegExp(`^${route.replaceAll(/:\w+/g, '([^/]+)')}$`);
   return { route, pattern, role, handle };
 });
 
@@ -66,7 +75,8 @@ export async function answerOf(ledger, secretKey, request) {
     const payer = isPayer ? payerBy(ledger, key) : undefined;
     checkShape(route, body, query);
     const idempotencyKey = headers.get('idempotency-key') ?? undefined;
-    const asked = { id: match[1], query, body, consumer, payer, idempotencyKey };
+    const [, id, version] = match;
+    const asked = { id, version, query, body, consumer, payer, idempotencyKey };
     return handle(ledger, { ...asked, signal, requestId });
   }
   return refuse('not_found', `FakeFarebox does not have ${name}.`);
@@ -244,6 +254,10 @@ function getTools(ledger, { query }) {
 
 function getTool(ledger, { id }) {
   return done(wireTool(toolOf(ledger, id)));
+}
+
+function getCard(ledger, { id, version }) {
+  return done(cardOf(toolOf(ledger, id), version));
 }
 
 function patchTool(ledger, { id, body: { description, price, card, archived } }) {

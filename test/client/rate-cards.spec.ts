@@ -70,6 +70,23 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       assert.equal((await farebox.tools.update(toolId, { card: CARD })).cardVersion, 3);
       assert.equal((await farebox.tools.update(toolId, { price: 2 })).cardVersion, 3);
       const plain = await farebox.tools.create({ name: 'plain' });
+      for (const [version, card] of [
+        [1, SHOWN],
+        [2, { input: 1e-12 }],
+        [3, SHOWN],
+      ] as const) {
+        const { createdAt, ...found } = await farebox.tools.getCard(toolId, version);
+        assert.deepEqual(found, { card, cardVersion: version });
+        assert.ok(Date.parse(createdAt) <= Date.now(), createdAt);
+      }
+      for (const [id, version] of [
+        [toolId, 4],
+        [toolId, 0],
+        [plain.id, 1],
+        [`tool_${'0'.repeat(32)}`, 1],
+      ] as const) {
+        assert.equal((await raised(farebox.tools.getCard(id, version))).code, 'not_found');
+      }
       assert.deepEqual([plain.card, plain.cardVersion], [undefined, undefined]);
     });
 
