@@ -78,7 +78,9 @@ export class FakeLedger {
       const { micros, cardVersion } = this.#priceFor(body);
       const call = { tool, micros };
       const facts = this.#factsOf(call);
-      refuseOnDemand(micros, facts, () => refuseForBalance(consumer, 0, micros, facts));
+      if (body.units === undefined) {
+        refuseOnDemand(micros, facts, () => refuseForBalance(consumer, 0, micros, facts));
+      }
       const counted = this.#take(payer, call);
       return this.#record(payer, { tool, micros, cardVersion, metadata, counted });
     });
@@ -120,7 +122,9 @@ export class FakeLedger {
       const { micros } = this.#priceFor(body);
       const call = { tool, micros };
       const facts = this.#factsOf(call);
-      refuseOnDemand(micros, facts, () => refuseForBalance(consumer, 0, micros, facts));
+      if (body.units === undefined) {
+        refuseOnDemand(micros, facts, () => refuseForBalance(consumer, 0, micros, facts));
+      }
       const counted = this.#take(payer, call);
       const createdAt = now();
       const hold = {

@@ -93,7 +93,7 @@ function payerBy(ledger, key) {
 async function postCharge(ledger, { body, idempotencyKey, signal }) {
   checkCharge(body);
   const { charge, balance, replayed } = ledger.charge(body, idempotencyKey);
-  await answerOnDemand(charge.micros, replayed, signal);
+  if (body.units === undefined) await answerOnDemand(charge.micros, replayed, signal);
   return done({ ...(await wireCharge(ledger, charge)), balance: dollars(balance) }, made(replayed));
 }
 
@@ -179,7 +179,7 @@ async function getUsage(ledger, { query, consumer }) {
 async function postHold(ledger, { body, idempotencyKey, signal }) {
   checkHold(body);
   const { hold, balance, replayed } = ledger.place(body, idempotencyKey);
-  await answerOnDemand(hold.micros, replayed, signal);
+  if (body.units === undefined) await answerOnDemand(hold.micros, replayed, signal);
   return done({ ...wireHold(ledger, hold), balance: dollars(balance) }, made(replayed));
 }
 

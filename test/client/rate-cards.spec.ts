@@ -145,6 +145,21 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       });
     }
 
+    for (const micros of [990_401, 990_402, 990_403, 990_429, 990_500, 990_503, 990_504]) {
+      it(`trigger no response by a cost of ${micros} micro-dollars`, async () => {
+        await priced('0.000001');
+        const units = { unit: micros };
+        const amount = micros / 1e6;
+        assert.equal((await charge({ units })).amount, amount);
+        assert.equal((await hold({ units })).amount, amount);
+        const asked = { apiKey, tool: 'llm', units };
+        assert.partialDeepStrictEqual(await farebox.batch([asked, { op: 'hold', ...asked }]), [
+          { status: 201, amount },
+          { status: 201, hold: { amount } },
+        ]);
+      });
+    }
+
     it('price a hold, and its capture by the card at that time', async () => {
       const held = await hold();
       assert.deepEqual([held.amount, held.balance], [0.02, 9.98]);
