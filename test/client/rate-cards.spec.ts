@@ -387,6 +387,30 @@ describe('client: units', () => {
     assert.partialDeepStrictEqual(api.seen.at(-1)?.body, { charges: [request] });
   });
 
+  it('are quoted without an effect, so a lost response tells of none', async () => {
+    await using api = await ScriptedService.start((response) => response.destroy());
+    const farebox = new Farebox({ secretKey: 'fare_sk_live_x', baseUrl: api.url, maxRetries: 1 });
+    const error = await raised(farebox.quote({ tool: 'llm', units: UNITS }));
+    assert.deepEqual([error.code, error.outcome], ['service_unavailable', 'not_done']);
+    assert.match(error.message, /^Farebox cannot be reached/);
+    assert.equal(api.seen.length, 2);
+  });
+
+  it('that are no numbers are named, text in quotes', async () => {
+    const farebox = new Farebox({ secretKey: 'fare_sk_live_x', baseUrl: 'http://127.0.0.1:9' });
+    for (const [count, text] of [
+      ['1200', '"1200"'],
+      [undefined, 'undefined'],
+    ]) {
+      const error = await raised(farebox.quote({ tool: 'llm', units: { input: count } as never }));
+      assert.deepEqual(
+        [error.code, error.param, error.outcome],
+        ['invalid_request', 'units.input', 'not_done'],
+      );
+      assert.match(error.message, new RegExp(`^units.input is ${text}\\. It must be`));
+    }
+  });
+
   it('of a paid call must be whole numbers that charge something', () => {
     const farebox = new Farebox({ secretKey: 'fare_sk_live_x', baseUrl: 'http://127.0.0.1:9' });
     for (const units of [{}, { a: 0 }, { a: undefined }, { a: '1' }, null, 'x', 7, [], new Map()]) {
