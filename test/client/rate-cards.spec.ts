@@ -413,7 +413,20 @@ describe('client: units', () => {
 
   it('of a paid call must be whole numbers that charge something', () => {
     const farebox = new Farebox({ secretKey: 'fare_sk_live_x', baseUrl: 'http://127.0.0.1:9' });
-    for (const units of [{}, { a: 0 }, { a: undefined }, { a: '1' }, null, 'x', 7, [], new Map()]) {
+    for (const units of [
+      {},
+      { a: 0 },
+      { a: undefined },
+      { a: '1' },
+      { a: 1.5 },
+      { a: -1 },
+      { a: 1e13 },
+      null,
+      'x',
+      7,
+      [],
+      new Map(),
+    ]) {
       assert.throws(() => paidTool(farebox, paidBy(units), handler), RangeError);
     }
     const max = { units: { a: 0 } };
