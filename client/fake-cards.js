@@ -109,7 +109,9 @@ function costBy(card, units) {
     picos += prices.get(unit) * BigInt(count);
   }
   const micros = rounded(picos);
-  if (micros > COST_MICROS_MAX) refuseCost();
+  if (micros > COST_MICROS_MAX) {
+    refuse('invalid_amount', 'The units cost more than $1,000,000.', 'units');
+  }
   return { micros: Number(micros), cardVersion: version };
 }
 
@@ -124,12 +126,8 @@ export function chargeableCostBy(card, units) {
 }
 
 function chargeable(cost) {
-  if (cost.micros === 0) refuseCost();
-  return cost;
-}
-
-function refuseCost() {
-  refuse('invalid_amount', 'The units cost nothing, or more than $1,000,000.', 'units');
+  if (cost.micros > 0) return cost;
+  return refuse('invalid_amount', 'The units cost nothing.', 'units', { required: 0 });
 }
 
 function rounded(picos) {

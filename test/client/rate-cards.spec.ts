@@ -350,6 +350,31 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       assert.equal((await farebox.holds.list({ status: 'open' }).page()).holds.length, 0);
     });
 
+    it('let a paid call whose units cost nothing run for free', async () => {
+      const requestInfo = { headers: { 'x-service-key': apiKey } };
+      const free = { units: { cached: 300 } };
+      for (const options of [
+        { tool: 'llm', price: free },
+        { tool: 'llm', price: () => free },
+        { tool: 'llm', max: { units: { input: 4_000 } }, settle: () => free },
+      ]) {
+        const paid = paidTool(farebox, options, answer);
+        const result = await paid({ tokens: 7 }, { requestInfo });
+        assert.deepEqual(result, await answer({ tokens: 7 }));
+      }
+      const request = new Request('http://site/', { headers: { 'x-service-key': apiKey } });
+      const options = { tool: 'llm', max: 1, settle: () => free };
+      const response = await paidRoute(farebox, options, () => new Response('done'))(request);
+      assert.deepEqual([response.status, await response.text()], [200, 'done']);
+      assert.equal(response.headers.get('x-charge-id'), null);
+      const dear = { units: { input: 1_000_000_000_000 } };
+      const beyond = { tool: 'llm', max: { units: UNITS }, settle: () => dear };
+      const refused = await paidTool(farebox, beyond, answer)({ tokens: 7 }, { requestInfo });
+      assert.partialDeepStrictEqual(refused, { isError: true });
+      assert.equal(await balance(), 10);
+      assert.equal((await farebox.holds.list({ status: 'open' }).page()).holds.length, 0);
+    });
+
     it('price a call of a paid route', async () => {
       const options = { tool: 'llm', price: { units: UNITS } };
       const request = new Request('http://site/', { headers: { 'x-service-key': apiKey } });
