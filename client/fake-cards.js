@@ -101,18 +101,19 @@ export function costOf(tool, units) {
 }
 
 function costBy(card, units) {
-  if (!card) malformed('units', 'The tool has no rate card: send an amount');
-  const { prices, version } = card;
+  if (!card) {
+    refuse('invalid_request', 'The tool has no rate card: send an amount.', 'units');
+  }
   let picos = 0n;
   for (const [unit, count] of Object.entries(units)) {
-    if (!prices.has(unit)) malformed(`units.${unit}`, 'is not on the rate card of the tool');
-    picos += prices.get(unit) * BigInt(count);
+    if (!card.prices.has(unit)) malformed(`units.${unit}`, 'is not on the rate card of the tool');
+    picos += card.prices.get(unit) * BigInt(count);
   }
   const micros = rounded(picos);
   if (micros > COST_MICROS_MAX) {
     refuse('invalid_amount', 'The units cost more than $1,000,000.', 'units');
   }
-  return { micros: Number(micros), cardVersion: version };
+  return { micros: Number(micros), card };
 }
 
 /** The same of units that are charged, which cannot be free. */
@@ -120,7 +121,7 @@ export function chargeableCostOf(tool, units) {
   return chargeable(costOf(tool, units));
 }
 
-/** The same for the capture of a hold, by the card that its tool had when it was placed. */
+/** The same by the card that priced the hold of a capture. */
 export function chargeableCostBy(card, units) {
   return chargeable(costBy(card, units));
 }

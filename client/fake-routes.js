@@ -276,19 +276,18 @@ function patchTool(ledger, { id, body: { description, price, card, archived } })
 function postQuote(ledger, { body: { tool, units } }) {
   checkTool('tool', tool);
   checkUnits(units);
+  const known = ledger.tools.get(tool);
+  if (!known) refuse('unknown_tool', 'The tool is not registered.', 'tool');
+  if (known.archived) refuse('tool_archived', 'The tool is archived.', 'tool');
   if (units === undefined) {
-    const { micros = null, archived = false } = ledger.tools.get(tool) ?? {};
-    if (ledger.tools.has(tool) && micros === null && !archived) {
-      refuse(
-        'invalid_request',
-        'The tool has no price. Send units if it has a rate card.',
-        'units',
-      );
+    if (known.micros === null) {
+      const message = 'The tool has no price. Send units if it has a rate card.';
+      refuse('invalid_request', message, 'units');
     }
-    return done({ tool, amount: dollars(ledger.priceOf(tool)), cardVersion: null });
+    return done({ tool, amount: dollars(known.micros), cardVersion: null });
   }
-  const { micros, cardVersion } = costOf(ledger.tools.get(tool), units);
-  return done({ tool, amount: dollars(micros), cardVersion });
+  const { micros, card } = costOf(known, units);
+  return done({ tool, amount: dollars(micros), cardVersion: card.version });
 }
 
 function getEarnings(ledger, { query }) {

@@ -160,7 +160,7 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       });
     }
 
-    it('price a hold, and its capture by the card at that time', async () => {
+    it('price a hold, and its capture by the same card', async () => {
       const held = await hold();
       assert.deepEqual([held.amount, held.balance], [0.02, 9.98]);
       assert.ok(!('cardVersion' in held));
@@ -177,6 +177,41 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       assert.deepEqual(await farebox.holds.capture(asked), { ...captured, replayed: true });
       const reused = { ...asked, units: { input: 101 } };
       assert.equal((await raised(farebox.holds.capture(reused))).code, 'idempotency_key_reused');
+    });
+
+    it('price the capture of a hold of an amount by the card that the tool then has', async () => {
+      const { id: early } = await farebox.tools.create({ name: 'early' });
+      const asked = { apiKey, tool: 'early', amount: 1 };
+      const units = { input: 100 };
+      const holds = await Promise.all(Array.from({ length: 4 }, () => farebox.holds.place(asked)));
+      const [first, second, third, fourth] = holds.map(({ id }) => id);
+      const capture = (holdId = '', changes: object = { units }) =>
+        farebox.holds.capture({ holdId, ...changes });
+      assert.deepEqual(await whatRefuses(capture(first)), ['invalid_request', 'units', false]);
+      await farebox.tools.update(early, { card: CARD });
+      assert.partialDeepStrictEqual(await capture(first), { amount: 0.00025, cardVersion: 1 });
+      await farebox.tools.update(early, { card: { input: 0.00001 } });
+      const again = { units, idempotencyKey: 'once' };
+      const captured = await capture(second, again);
+      assert.partialDeepStrictEqual(captured, { amount: 0.001, cardVersion: 2 });
+      await farebox.tools.update(early, { archived: true });
+      assert.deepEqual(await whatRefuses(capture(third)), ['tool_archived', 'tool', false]);
+      await farebox.tools.update(early, { archived: false, card: null });
+      assert.deepEqual(await whatRefuses(capture(third)), ['invalid_request', 'units', false]);
+      assert.deepEqual(await capture(second, again), { ...captured, replayed: true });
+      assert.equal((await capture(third, { amount: 0.5 })).amount, 0.5);
+      assert.equal((await capture(fourth, {})).amount, 1);
+    });
+
+    it('capture a hold of units by its card when the tool has another one, none or is archived', async () => {
+      const holds = [await hold(), await hold(), await hold()];
+      const changes = [{ card: { pages: 1 } }, { card: null }, { archived: true }];
+      for (const [n, change] of changes.entries()) {
+        await farebox.tools.update(toolId, change);
+        const { id: holdId } = holds[n] ?? assert.fail();
+        const captured = await farebox.holds.capture({ holdId, units: UNITS });
+        assert.partialDeepStrictEqual(captured, { amount: COST, cardVersion: 1 });
+      }
     });
 
     it('capture what is held, at most or beyond, as amounts do', async () => {
