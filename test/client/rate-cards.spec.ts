@@ -447,15 +447,6 @@ describe('client: units', () => {
     assert.partialDeepStrictEqual(api.seen.at(-1)?.body, { charges: [request] });
   });
 
-  it('are quoted without an effect, so a lost response tells of none', async () => {
-    await using api = await ScriptedService.start((response) => response.destroy());
-    const farebox = new Farebox({ secretKey: 'fare_sk_live_x', baseUrl: api.url, maxRetries: 1 });
-    const error = await raised(farebox.quote({ tool: 'llm', units: UNITS }));
-    assert.deepEqual([error.code, error.outcome], ['service_unavailable', 'not_done']);
-    assert.match(error.message, /^Farebox cannot be reached/);
-    assert.equal(api.seen.length, 2);
-  });
-
   it('that are no numbers are named, text in quotes', async () => {
     const farebox = new Farebox({ secretKey: 'fare_sk_live_x', baseUrl: 'http://127.0.0.1:9' });
     for (const [count, text] of [
