@@ -387,13 +387,14 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
 
     it('let a paid call whose units cost nothing run for free', async () => {
       const requestInfo = { headers: { 'x-service-key': apiKey } };
+      const told = (args: { tokens: number }, _extra: object) => answer(args);
       const free = { units: { cached: 300 } };
       for (const options of [
         { tool: 'llm', price: free },
         { tool: 'llm', price: () => free },
         { tool: 'llm', max: { units: { input: 4_000 } }, settle: () => free },
       ]) {
-        const paid = paidTool(farebox, options, answer);
+        const paid = paidTool(farebox, options, told);
         const result = await paid({ tokens: 7 }, { requestInfo });
         assert.deepEqual(result, await answer({ tokens: 7 }));
       }
@@ -404,7 +405,7 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       assert.equal(response.headers.get('x-charge-id'), null);
       const dear = { units: { input: 1_000_000_000_000 } };
       const beyond = { tool: 'llm', max: { units: UNITS }, settle: () => dear };
-      const refused = await paidTool(farebox, beyond, answer)({ tokens: 7 }, { requestInfo });
+      const refused = await paidTool(farebox, beyond, told)({ tokens: 7 }, { requestInfo });
       assert.partialDeepStrictEqual(refused, { isError: true });
       assert.equal(await balance(), 10);
       assert.equal((await farebox.holds.list({ status: 'open' }).page()).holds.length, 0);
