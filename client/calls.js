@@ -22,7 +22,7 @@ const JSON_TYPE = { 'Content-Type': 'application/json' };
 const LAST_ARGUMENT =
   "a call's options, which are its last argument: an idempotencyKey belongs in the argument before it";
 /** A read has no effect, so its outcome is never unknown. */
-const READ = {};
+export const READ = { done: 'done' };
 
 export class Calls {
   transport;
@@ -75,7 +75,11 @@ export class Calls {
   /** `isAnswer(json)`, if given, says whether a success is Farebox's: one in any other shape is somebody else's. */
   async get(path, query, options, isAnswer) {
     const search = new URLSearchParams(Object.entries(query ?? {}).filter(isGiven)).toString();
-    const asked = { path: search ? `${path}?${search}` : path, isAnswer };
+    return this.read({ path: search ? `${path}?${search}` : path, isAnswer }, options);
+  }
+
+  /** A request that changes nothing, of any method. */
+  async read(asked, options) {
     return (await this.#ask(asked, READ, options)).json;
   }
 

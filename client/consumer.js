@@ -55,7 +55,7 @@ export class FareboxConsumer {
 
   async verifyReceipt(receipt, options) {
     const asked = { method: 'POST', path: '/v1/receipts/verify', body: { receipt } };
-    return (await this.#calls.write(asked, { noun: 'check', done: 'done' }, options)).json;
+    return this.#calls.read(asked, options);
   }
 
   publicReceipt(receipt, options) {

@@ -45,7 +45,7 @@ export declare class FareboxError extends Error {
   readonly balance: number | undefined;
   /**
    * With `insufficient_balance`, `spend_limit_reached` and `approval_required`: the amount of the charge or hold, in
-   * dollars.
+   * dollars. With `invalid_amount`: 0, if the units of the call cost nothing.
    */
   readonly required: number | undefined;
   /**

@@ -1,5 +1,6 @@
 /** Rate cards of a FakeFarebox: prices by the unit, exact to a millionth of a micro-dollar, and what units cost. */
 import { malformed, refuse } from './fake-refusal.js';
+import { now } from './fake-values.js';
 
 const NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,39}$/;
 const CARD_UNITS_MAX = 20;
@@ -72,13 +73,22 @@ export function setCard(tool, prices) {
   }
   const same = JSON.stringify([...prices].map(String));
   if (tool.card?.same === same) return;
-  tool.cardsMade += 1;
-  tool.card = { version: tool.cardsMade, prices, same };
-  tool.latestCard = tool.card;
+  tool.card = { version: tool.cards.length + 1, prices, same, createdAt: now() };
+  tool.cards.push(tool.card);
 }
 
 export function wireCard({ card }) {
-  if (card === null) return {};
+  return card === null ? {} : wirePrices(card);
+}
+
+/** A card that the tool has or had. */
+export function cardOf({ cards }, version) {
+  const card = cards.find((each) => String(each.version) === version);
+  if (!card) refuse('not_found', 'There is no such rate card.');
+  return { ...wirePrices(card), createdAt: card.createdAt };
+}
+
+function wirePrices(card) {
   const prices = [...card.prices].map(([unit, picos]) => [unit, Number(picos) / 10 ** PICO_PLACES]);
   return { card: Object.fromEntries(prices), cardVersion: card.version };
 }
@@ -91,16 +101,19 @@ export function costOf(tool, units) {
 }
 
 function costBy(card, units) {
-  if (!card) malformed('units', 'The tool has no rate card: send an amount');
-  const { prices, version } = card;
+  if (!card) {
+    refuse('invalid_request', 'The tool has no rate card: send an amount.', 'units');
+  }
   let picos = 0n;
   for (const [unit, count] of Object.entries(units)) {
-    if (!prices.has(unit)) malformed(`units.${unit}`, 'is not on the rate card of the tool');
-    picos += prices.get(unit) * BigInt(count);
+    if (!card.prices.has(unit)) malformed(`units.${unit}`, 'is not on the rate card of the tool');
+    picos += card.prices.get(unit) * BigInt(count);
   }
   const micros = rounded(picos);
-  if (micros > COST_MICROS_MAX) refuseCost();
-  return { micros: Number(micros), cardVersion: version };
+  if (micros > COST_MICROS_MAX) {
+    refuse('invalid_amount', 'The units cost more than $1,000,000.', 'units');
+  }
+  return { micros: Number(micros), card };
 }
 
 /** The same of units that are charged, which cannot be free. */
@@ -108,18 +121,14 @@ export function chargeableCostOf(tool, units) {
   return chargeable(costOf(tool, units));
 }
 
-/** The same for the capture of a hold, by the card that its tool had when it was placed. */
+/** The same by the card that priced the hold of a capture. */
 export function chargeableCostBy(card, units) {
   return chargeable(costBy(card, units));
 }
 
 function chargeable(cost) {
-  if (cost.micros === 0) refuseCost();
-  return cost;
-}
-
-function refuseCost() {
-  refuse('invalid_amount', 'The units cost nothing, or more than $1,000,000.', 'units');
+  if (cost.micros > 0) return cost;
+  return refuse('invalid_amount', 'The units cost nothing.', 'units', { required: 0 });
 }
 
 function rounded(picos) {

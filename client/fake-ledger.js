@@ -75,12 +75,14 @@ export class FakeLedger {
     this.#note(body);
     return this.once(['charge', consumer.id], idempotencyKey, request, () => {
       const payer = this.payerOf(apiKey);
-      const { micros, cardVersion } = this.#priceFor(body);
+      const { micros, card } = this.#priceFor(body);
       const call = { tool, micros };
       const facts = this.#factsOf(call);
-      refuseOnDemand(micros, facts, () => refuseForBalance(consumer, 0, micros, facts));
+      if (body.units === undefined) {
+        refuseOnDemand(micros, facts, () => refuseForBalance(consumer, 0, micros, facts));
+      }
       const counted = this.#take(payer, call);
-      return this.#record(payer, { tool, micros, cardVersion, metadata, counted });
+      return this.#record(payer, { tool, micros, card, metadata, counted });
     });
   }
 
@@ -117,10 +119,12 @@ export class FakeLedger {
     return this.once(['hold', consumer.id], idempotencyKey, request, () => {
       const payer = this.payerOf(apiKey);
       const { key } = payer;
-      const { micros } = this.#priceFor(body);
+      const { micros, card } = this.#priceFor(body);
       const call = { tool, micros };
       const facts = this.#factsOf(call);
-      refuseOnDemand(micros, facts, () => refuseForBalance(consumer, 0, micros, facts));
+      if (body.units === undefined) {
+        refuseOnDemand(micros, facts, () => refuseForBalance(consumer, 0, micros, facts));
+      }
       const counted = this.#take(payer, call);
       const createdAt = now();
       const hold = {
@@ -129,7 +133,7 @@ export class FakeLedger {
         key,
         counted,
         tool,
-        card: this.tools.get(tool)?.latestCard ?? null,
+        card,
         micros,
         captured: 0,
         remaining: micros,
@@ -149,7 +153,7 @@ export class FakeLedger {
     const request = { final, over, ...comparable(body) };
     return this.once(['capture', holdId], idempotencyKey, request, () => {
       const { tool, remaining } = hold;
-      const cost = units && chargeableCostBy(hold.card, units);
+      const cost = units && this.#costOfCapture(hold, units);
       this.#assertOpen(hold);
       const asked = cost?.micros ?? sent ?? remaining;
       if (asked > remaining && over === 'reject') {
@@ -163,8 +167,8 @@ export class FakeLedger {
       hold.remaining -= Math.min(micros, remaining);
       if (final || hold.remaining === 0) this.#close(hold, 'captured');
       const { counted } = hold;
-      const { cardVersion } = cost ?? {};
-      const charge = this.#record(hold, { tool, micros, cardVersion, metadata, holdId, counted });
+      const { card } = cost ?? {};
+      const charge = this.#record(hold, { tool, micros, card, metadata, holdId, counted });
       return { ...charge, hold };
     });
   }
@@ -247,6 +251,11 @@ export class FakeLedger {
     return chargeableCostOf(this.tools.get(tool), units);
   }
 
+  /** By the card that priced the hold, or the tool's current one if the hold was placed by an amount. */
+  #costOfCapture({ tool, card }, units) {
+    return card ? chargeableCostBy(card, units) : chargeableCostOf(this.tools.get(tool), units);
+  }
+
   priceOf(name) {
     const tool = this.tools.get(name);
     if (!tool) refuse('unknown_tool', 'The tool is not registered: send an amount.', 'tool');
@@ -306,9 +315,9 @@ export class FakeLedger {
     this.budgets.count(key, micros);
   }
 
-  #record({ consumer, key }, { metadata = null, ...made }) {
+  #record({ consumer, key }, { metadata = null, card, ...made }) {
     const charge = { id: newId('chg'), consumer, key, metadata, ...made, refunded: 0 };
-    Object.assign(charge, { createdAt: now(), refunds: [] });
+    Object.assign(charge, { cardVersion: card?.version, createdAt: now(), refunds: [] });
     this.charges.set(charge.id, charge);
     return { charge, balance: consumer.micros };
   }

@@ -11,7 +11,15 @@ import {
   rangeOf,
   topUpOf,
 } from './fake-checks.js';
-import { checkCard, checkUnits, costOf, pricesOf, setCard, wireCard } from './fake-cards.js';
+import {
+  cardOf,
+  checkCard,
+  checkUnits,
+  costOf,
+  pricesOf,
+  setCard,
+  wireCard,
+} from './fake-cards.js';
 import { entriesOf, microsOf, newId, newTool, now } from './fake-values.js';
 import { answerOnDemand } from './fake-magic.js';
 import { FAKE_RECEIPT_KEYS, signReceipt } from './fake-receipts.js';
@@ -19,7 +27,7 @@ import { FakeRefusal, refuse } from './fake-refusal.js';
 import { done, listOf } from './fake-replies.js';
 import { checkMember, checkShape } from './fake-shapes.js';
 
-/** By method and path, where `:id` stands for an id; then whose key it takes, as in the service. */
+/** By method and path, where `:id` stands for an id and `:version` for a version; then whose key it takes, as in the service. */
 const ROUTES = [
   ['POST /v1/charges', 'developer', postCharge],
   ['POST /v1/charges/batch', 'developer', postBatch],
@@ -35,6 +43,7 @@ const ROUTES = [
   ['POST /v1/tools', 'developer', postTool],
   ['GET /v1/tools', 'developer', getTools],
   ['GET /v1/tools/:id', 'developer', getTool],
+  ['GET /v1/tools/:id/cards/:version', 'developer', getCard],
   ['PATCH /v1/tools/:id', 'developer', patchTool],
   ['POST /v1/quote', 'developer', postQuote],
   ['GET /v1/earnings', 'developer', getEarnings],
@@ -44,7 +53,7 @@ const ROUTES = [
   ['POST /v1/top-up', 'consumer', postTopUp],
   ...BUDGET_ROUTES,
 ].map(([route, role, handle]) => {
-  const pattern = new RegExp(`^${route.replace(':id', '([^/]+)')}$`);
+  const pattern = new RegExp(`^${route.replaceAll(/:\w+/g, '([^/]+)')}$`);
   return { route, pattern, role, handle };
 });
 
@@ -66,7 +75,8 @@ export async function answerOf(ledger, secretKey, request) {
     const payer = isPayer ? payerBy(ledger, key) : undefined;
     checkShape(route, body, query);
     const idempotencyKey = headers.get('idempotency-key') ?? undefined;
-    const asked = { id: match[1], query, body, consumer, payer, idempotencyKey };
+    const [, id, version] = match;
+    const asked = { id, version, query, body, consumer, payer, idempotencyKey };
     return handle(ledger, { ...asked, signal, requestId });
   }
   return refuse('not_found', `FakeFarebox does not have ${name}.`);
@@ -83,7 +93,7 @@ function payerBy(ledger, key) {
 async function postCharge(ledger, { body, idempotencyKey, signal }) {
   checkCharge(body);
   const { charge, balance, replayed } = ledger.charge(body, idempotencyKey);
-  await answerOnDemand(charge.micros, replayed, signal);
+  if (body.units === undefined) await answerOnDemand(charge.micros, replayed, signal);
   return done({ ...(await wireCharge(ledger, charge)), balance: dollars(balance) }, made(replayed));
 }
 
@@ -169,7 +179,7 @@ async function getUsage(ledger, { query, consumer }) {
 async function postHold(ledger, { body, idempotencyKey, signal }) {
   checkHold(body);
   const { hold, balance, replayed } = ledger.place(body, idempotencyKey);
-  await answerOnDemand(hold.micros, replayed, signal);
+  if (body.units === undefined) await answerOnDemand(hold.micros, replayed, signal);
   return done({ ...wireHold(ledger, hold), balance: dollars(balance) }, made(replayed));
 }
 
@@ -246,6 +256,10 @@ function getTool(ledger, { id }) {
   return done(wireTool(toolOf(ledger, id)));
 }
 
+function getCard(ledger, { id, version }) {
+  return done(cardOf(toolOf(ledger, id), version));
+}
+
 function patchTool(ledger, { id, body: { description, price, card, archived } }) {
   checkCard(card);
   const micros = (price ?? null) === null ? null : microsOf('price', price);
@@ -262,19 +276,18 @@ function patchTool(ledger, { id, body: { description, price, card, archived } })
 function postQuote(ledger, { body: { tool, units } }) {
   checkTool('tool', tool);
   checkUnits(units);
+  const known = ledger.tools.get(tool);
+  if (!known) refuse('unknown_tool', 'The tool is not registered.', 'tool');
+  if (known.archived) refuse('tool_archived', 'The tool is archived.', 'tool');
   if (units === undefined) {
-    const { micros = null, archived = false } = ledger.tools.get(tool) ?? {};
-    if (ledger.tools.has(tool) && micros === null && !archived) {
-      refuse(
-        'invalid_request',
-        'The tool has no price. Send units if it has a rate card.',
-        'units',
-      );
+    if (known.micros === null) {
+      const message = 'The tool has no price. Send units if it has a rate card.';
+      refuse('invalid_request', message, 'units');
     }
-    return done({ tool, amount: dollars(ledger.priceOf(tool)), cardVersion: null });
+    return done({ tool, amount: dollars(known.micros), cardVersion: null });
   }
-  const { micros, cardVersion } = costOf(ledger.tools.get(tool), units);
-  return done({ tool, amount: dollars(micros), cardVersion });
+  const { micros, card } = costOf(known, units);
+  return done({ tool, amount: dollars(micros), cardVersion: card.version });
 }
 
 function getEarnings(ledger, { query }) {

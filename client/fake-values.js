@@ -51,8 +51,7 @@ export function entriesOf({ micros, createdAt, refunds }) {
 /** A tool that was only charged by its name. */
 export function newTool(name) {
   const facts = { description: '', micros: null, archived: false, isRegistered: false };
-  Object.assign(facts, { card: null, latestCard: null, cardsMade: 0 });
-  return { id: newId('tool'), name, createdAt: now(), ...facts };
+  return { id: newId('tool'), name, createdAt: now(), ...facts, card: null, cards: [] };
 }
 
 export function newId(prefix) {

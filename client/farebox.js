@@ -13,6 +13,7 @@ import {
   hasId,
   hasResults,
   prepare,
+  READ,
 } from './calls.js';
 import { CHARGED, postCharge, postCharges, prepareCharge } from './charge-requests.js';
 import { Coalescer } from './coalescer.js';
@@ -57,7 +58,6 @@ const CHARGE_ID = /^chg_[0-9a-f]+$/;
 const CHARGE = { noun: 'charge', done: 'charged' };
 const REFUND = { noun: 'refund', done: 'refunded', isDone: hasId };
 const BATCH = { noun: 'batch', done: 'done' };
-const QUOTE = { noun: 'quote', done: 'done', isDone: hasAmount };
 
 export class Farebox {
   #calls;
@@ -160,9 +160,9 @@ export class Farebox {
 
   async quote(request, options) {
     const body = settings.membersOf(request, ['tool', 'units']);
-    body.units = prepare(QUOTE, () => unitsToSend(body.units));
-    const asked = { method: 'POST', path: '/v1/quote', body };
-    return (await this.#calls.write(asked, QUOTE, options)).json;
+    body.units = prepare(READ, () => unitsToSend(body.units));
+    const asked = { method: 'POST', path: '/v1/quote', body, isAnswer: hasAmount };
+    return this.#calls.read(asked, options);
   }
 
   earnings(filter = {}, options) {

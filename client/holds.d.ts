@@ -41,7 +41,10 @@ export interface CaptureRequest extends Pick<ChargeRequest, 'metadata' | 'idempo
   holdId: string;
   /** Dollars. Default: all that is still held. */
   amount?: Amount | undefined;
-  /** In place of an amount: what the call used, by the rate card that the tool of the hold has now. */
+  /**
+   * In place of an amount: what the call used, by the rate card that priced the hold. If the hold was placed by an
+   * amount, by the card that its tool has now.
+   */
   units?: Units | undefined;
   /** Whether to release what is not captured. Default true. */
   final?: boolean | undefined;

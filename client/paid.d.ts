@@ -30,7 +30,7 @@ interface CommonOptions {
 interface Functions<Input extends unknown[], Result> {
   /**
    * Returns dollars or `{ units }`. 0 is free, as are units that are all 0: the call runs without a request to
-   * Farebox, and needs no key.
+   * Farebox, and needs no key. Other units that cost nothing are free too, for a caller with a key.
    */
   price(...input: Input): Cost | Promise<Cost>;
   settle(result: Result): Cost | Promise<Cost>;
@@ -48,7 +48,7 @@ interface Settled<Result> {
   price?: undefined;
   max: Cost;
   /**
-   * Returns dollars or `{ units }`. 0 is free, as are units that are all 0. More than `max` is charged as `max`.
+   * Returns dollars or `{ units }`. 0 is free, as are units that cost nothing. More than `max` is charged as `max`.
    * For anything else, nothing is charged, and the caller gets `billing_error`. To read the body of a response,
    * read a copy: `response.clone()`.
    */

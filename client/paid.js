@@ -110,6 +110,7 @@ async function open(farebox, options, { apiKey, input, signal }) {
     const paid = { ...membersOf(options, OPTIONS), onUnavailable };
     return new Payment(farebox, paid, hold, call.units, signal);
   } catch (error) {
+    if (isFree(error)) return unpaid();
     const isLost = error.outcome === 'unknown';
     if (isLost) void giveUp(farebox, request);
     const told = isLost ? uncaptured(error) : error;
@@ -189,6 +190,7 @@ class Payment {
       return { paid: true, ...(await this.#capture(captured)) };
     } catch (error) {
       await this.release();
+      if (isFree(error)) return undefined;
       if (!mayRunUnpaid(onUnavailable, error)) throw error;
       tell(this.#farebox, tool, error);
       return { paid: false, code: error.code, error };
@@ -336,6 +338,11 @@ function isNothing(name, cost) {
   } catch (error) {
     throw notAnAmount(name, cost, error);
   }
+}
+
+/** Whether it refuses units only because their cost is 0: the rate card, which the client does not know, says so. */
+function isFree(error) {
+  return isRefusal(error) && error.code === 'invalid_amount' && error.required === 0;
 }
 
 /** With the cause, because not every value can be shown: `usd()` has no decimal form before it is rounded. */

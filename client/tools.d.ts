@@ -1,5 +1,5 @@
 /** Tools, as `Farebox.tools` has them. */
-import type { ChangedToolReply, ToolReply, ToolsReply } from './api.js';
+import type { ChangedToolReply, RateCardReply, ToolReply, ToolsReply } from './api.js';
 import type { CallOptions, List } from './index.js';
 import type { Amount } from './money.js';
 
@@ -30,6 +30,8 @@ export interface Tools {
     options?: CallOptions,
   ): List<ToolsReply['tools'][number], ToolsReply>;
   get(id: string, options?: CallOptions): Promise<ChangedToolReply>;
+  /** A rate card that the tool has or had, by the `cardVersion` of a charge or receipt. */
+  getCard(id: string, version: number, options?: CallOptions): Promise<RateCardReply>;
   /** Throws `tool_exists`, with `toolId`, when the name is taken. Not retried when a response is lost. */
   create(
     tool: Prices & { name: string; description?: string | undefined },

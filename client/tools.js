@@ -24,6 +24,12 @@ export class Tools {
     return this.#calls.get(`/v1/tools/${idInPath(id)}`, {}, options);
   }
 
+  /** A version is a number, and an id in a path is text. */
+  getCard(id, version, options) {
+    const path = `/v1/tools/${idInPath(id)}/cards/${idInPath(String(version))}`;
+    return this.#calls.get(path, {}, options);
+  }
+
   async create(tool, options) {
     checkMembers('a new tool', tool, TOOL);
     const body = { ...membersOf(tool, TOOL), ...pricesToSend(tool) };

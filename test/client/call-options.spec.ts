@@ -229,6 +229,21 @@ describe('client: a call with a signal', () => {
     });
   }
 
+  it('says of no read that it may have had an effect, also if it is a POST', async () => {
+    await using api = await service((response) => response.destroy());
+    const farebox = api.farebox();
+    const consumer = new FareboxConsumer({ consumerKey: search.apiKey, baseUrl: api.url });
+    for (const read of [
+      () => farebox.tools.get('tool_1'),
+      () => farebox.quote({ tool: 'llm', units: { input: 7 } }),
+      () => consumer.verifyReceipt('hmac_sha256.1.e30.x'),
+    ]) {
+      const error = await raised(read());
+      assert.deepEqual([error.code, error.outcome], ['service_unavailable', 'not_done']);
+      assert.match(error.message, /^Farebox cannot be reached/);
+    }
+  });
+
   it('aborts refunds, reads and lists as well', async () => {
     await using api = await service(answer(200, { charges: [{}], hasMore: true, nextCursor: 'x' }));
     const options = { signal: AbortSignal.abort() };

@@ -126,6 +126,7 @@ const METHODS: Readonly<Record<string, Call>> = {
   createTool: ({ farebox }, o) => farebox.tools.create({ name: 'x' }, o),
   listTools: ({ farebox }, o) => farebox.tools.list({}, o),
   getTool: ({ farebox }, o) => farebox.tools.get('x', o),
+  getRateCard: ({ farebox }, o) => farebox.tools.getCard('x', 1, o),
   updateTool: ({ farebox }, o) => farebox.tools.update('x', {}, o),
   listDeveloperTopUps: ({ farebox }, o) => farebox.topUps.list({}, o),
   listRefusals: ({ farebox }, o) => farebox.refusals({}, o),

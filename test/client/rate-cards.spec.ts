@@ -70,6 +70,23 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       assert.equal((await farebox.tools.update(toolId, { card: CARD })).cardVersion, 3);
       assert.equal((await farebox.tools.update(toolId, { price: 2 })).cardVersion, 3);
       const plain = await farebox.tools.create({ name: 'plain' });
+      for (const [version, card] of [
+        [1, SHOWN],
+        [2, { input: 1e-12 }],
+        [3, SHOWN],
+      ] as const) {
+        const { createdAt, ...found } = await farebox.tools.getCard(toolId, version);
+        assert.deepEqual(found, { card, cardVersion: version });
+        assert.ok(Date.parse(createdAt) <= Date.now(), createdAt);
+      }
+      for (const [id, version] of [
+        [toolId, 4],
+        [toolId, 0],
+        [plain.id, 1],
+        [`tool_${'0'.repeat(32)}`, 1],
+      ] as const) {
+        assert.equal((await raised(farebox.tools.getCard(id, version))).code, 'not_found');
+      }
       assert.deepEqual([plain.card, plain.cardVersion], [undefined, undefined]);
     });
 
@@ -128,7 +145,22 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       });
     }
 
-    it('price a hold, and its capture by the card at that time', async () => {
+    for (const micros of [990_401, 990_402, 990_403, 990_429, 990_500, 990_503, 990_504]) {
+      it(`trigger no response by a cost of ${micros} micro-dollars`, async () => {
+        await priced('0.000001');
+        const units = { unit: micros };
+        const amount = micros / 1e6;
+        assert.equal((await charge({ units })).amount, amount);
+        assert.equal((await hold({ units })).amount, amount);
+        const asked = { apiKey, tool: 'llm', units };
+        assert.partialDeepStrictEqual(await farebox.batch([asked, { op: 'hold', ...asked }]), [
+          { status: 201, amount },
+          { status: 201, hold: { amount } },
+        ]);
+      });
+    }
+
+    it('price a hold, and its capture by the same card', async () => {
       const held = await hold();
       assert.deepEqual([held.amount, held.balance], [0.02, 9.98]);
       assert.ok(!('cardVersion' in held));
@@ -145,6 +177,41 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       assert.deepEqual(await farebox.holds.capture(asked), { ...captured, replayed: true });
       const reused = { ...asked, units: { input: 101 } };
       assert.equal((await raised(farebox.holds.capture(reused))).code, 'idempotency_key_reused');
+    });
+
+    it('price the capture of a hold of an amount by the card that the tool then has', async () => {
+      const { id: early } = await farebox.tools.create({ name: 'early' });
+      const asked = { apiKey, tool: 'early', amount: 1 };
+      const units = { input: 100 };
+      const holds = await Promise.all(Array.from({ length: 4 }, () => farebox.holds.place(asked)));
+      const [first, second, third, fourth] = holds.map(({ id }) => id);
+      const capture = (holdId = '', changes: object = { units }) =>
+        farebox.holds.capture({ holdId, ...changes });
+      assert.deepEqual(await whatRefuses(capture(first)), ['invalid_request', 'units', false]);
+      await farebox.tools.update(early, { card: CARD });
+      assert.partialDeepStrictEqual(await capture(first), { amount: 0.00025, cardVersion: 1 });
+      await farebox.tools.update(early, { card: { input: 0.00001 } });
+      const again = { units, idempotencyKey: 'once' };
+      const captured = await capture(second, again);
+      assert.partialDeepStrictEqual(captured, { amount: 0.001, cardVersion: 2 });
+      await farebox.tools.update(early, { archived: true });
+      assert.deepEqual(await whatRefuses(capture(third)), ['tool_archived', 'tool', false]);
+      await farebox.tools.update(early, { archived: false, card: null });
+      assert.deepEqual(await whatRefuses(capture(third)), ['invalid_request', 'units', false]);
+      assert.deepEqual(await capture(second, again), { ...captured, replayed: true });
+      assert.equal((await capture(third, { amount: 0.5 })).amount, 0.5);
+      assert.equal((await capture(fourth, {})).amount, 1);
+    });
+
+    it('capture a hold of units by its card when the tool has another one, none or is archived', async () => {
+      const holds = [await hold(), await hold(), await hold()];
+      const changes = [{ card: { pages: 1 } }, { card: null }, { archived: true }];
+      for (const [n, change] of changes.entries()) {
+        await farebox.tools.update(toolId, change);
+        const { id: holdId } = holds[n] ?? assert.fail();
+        const captured = await farebox.holds.capture({ holdId, units: UNITS });
+        assert.partialDeepStrictEqual(captured, { amount: COST, cardVersion: 1 });
+      }
     });
 
     it('capture what is held, at most or beyond, as amounts do', async () => {
@@ -318,6 +385,32 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       assert.equal((await farebox.holds.list({ status: 'open' }).page()).holds.length, 0);
     });
 
+    it('let a paid call whose units cost nothing run for free', async () => {
+      const requestInfo = { headers: { 'x-service-key': apiKey } };
+      const told = (args: { tokens: number }, _extra: object) => answer(args);
+      const free = { units: { cached: 300 } };
+      for (const options of [
+        { tool: 'llm', price: free },
+        { tool: 'llm', price: () => free },
+        { tool: 'llm', max: { units: { input: 4_000 } }, settle: () => free },
+      ]) {
+        const paid = paidTool(farebox, options, told);
+        const result = await paid({ tokens: 7 }, { requestInfo });
+        assert.deepEqual(result, await answer({ tokens: 7 }));
+      }
+      const request = new Request('http://site/', { headers: { 'x-service-key': apiKey } });
+      const options = { tool: 'llm', max: 1, settle: () => free };
+      const response = await paidRoute(farebox, options, () => new Response('done'))(request);
+      assert.deepEqual([response.status, await response.text()], [200, 'done']);
+      assert.equal(response.headers.get('x-charge-id'), null);
+      const dear = { units: { input: 1_000_000_000_000 } };
+      const beyond = { tool: 'llm', max: { units: UNITS }, settle: () => dear };
+      const refused = await paidTool(farebox, beyond, told)({ tokens: 7 }, { requestInfo });
+      assert.partialDeepStrictEqual(refused, { isError: true });
+      assert.equal(await balance(), 10);
+      assert.equal((await farebox.holds.list({ status: 'open' }).page()).holds.length, 0);
+    });
+
     it('price a call of a paid route', async () => {
       const options = { tool: 'llm', price: { units: UNITS } };
       const request = new Request('http://site/', { headers: { 'x-service-key': apiKey } });
@@ -355,9 +448,37 @@ describe('client: units', () => {
     assert.partialDeepStrictEqual(api.seen.at(-1)?.body, { charges: [request] });
   });
 
+  it('that are no numbers are named, text in quotes', async () => {
+    const farebox = new Farebox({ secretKey: 'fare_sk_live_x', baseUrl: 'http://127.0.0.1:9' });
+    for (const [count, text] of [
+      ['1200', '"1200"'],
+      [undefined, 'undefined'],
+    ]) {
+      const error = await raised(farebox.quote({ tool: 'llm', units: { input: count } as never }));
+      assert.deepEqual(
+        [error.code, error.param, error.outcome],
+        ['invalid_request', 'units.input', 'not_done'],
+      );
+      assert.match(error.message, new RegExp(`^units.input is ${text}\\. It must be`));
+    }
+  });
+
   it('of a paid call must be whole numbers that charge something', () => {
     const farebox = new Farebox({ secretKey: 'fare_sk_live_x', baseUrl: 'http://127.0.0.1:9' });
-    for (const units of [{}, { a: 0 }, { a: undefined }, { a: '1' }, null, 'x', 7, [], new Map()]) {
+    for (const units of [
+      {},
+      { a: 0 },
+      { a: undefined },
+      { a: '1' },
+      { a: 1.5 },
+      { a: -1 },
+      { a: 1e13 },
+      null,
+      'x',
+      7,
+      [],
+      new Map(),
+    ]) {
       assert.throws(() => paidTool(farebox, paidBy(units), handler), RangeError);
     }
     const max = { units: { a: 0 } };

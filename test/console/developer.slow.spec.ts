@@ -190,7 +190,7 @@ describe('the console for developers', () => {
     const form = await openedDialog(page, 'Register tool');
     await form.getByLabel('Name', { exact: true }).fill('llm');
     for (const [index, [unit, price]] of [
-      ['input', '0.0000025'],
+      ['input', '.0000025'],
       ['cached', '0.00000000025'],
       ['pages', '0.50'],
     ].entries()) {
@@ -204,6 +204,8 @@ describe('the console for developers', () => {
       ['Name of unit 3', '3 pages', 'pages'],
       ['Price of unit 3', '0.0000000000001', '0.50'],
       ['Price of unit 3', '1000.01', '0.50'],
+      ['Name of unit 3', '', 'pages'],
+      ['Price of unit 3', '', '0.50'],
     ] as const) {
       await form.getByLabel(field).fill(wrong);
       await form
@@ -213,6 +215,9 @@ describe('the console for developers', () => {
       assert.equal(await register.isDisabled(), true);
       await form.getByLabel(field).fill(right);
     }
+    await form.getByRole('button', { name: 'Add unit' }).click();
+    await form.getByLabel('Name of unit 4').waitFor();
+    assert.equal(await register.isEnabled(), true);
     await register.click();
     await page.getByText('By the unit').first().waitFor();
     await page.getByRole('link', { name: 'llm' }).click();

@@ -18,7 +18,7 @@ interface UnitRow {
 }
 
 const UNIT = /^[A-Za-z][\w.-]{0,39}$/;
-const PRICE = /^\d{1,4}(\.\d{1,12})?$/;
+const PRICE = /^(\d{1,4}(\.\d{1,12})?|\.\d{1,12})$/;
 const PRICE_MAX = 1_000;
 
 export function rowsOf(card: Prices): readonly UnitRow[] {
@@ -29,12 +29,17 @@ export function rowsOf(card: Prices): readonly UnitRow[] {
   }));
 }
 
-/** Null: no card. Undefined while a row is wrong. */
-export function cardOf(rows: readonly UnitRow[]): Prices | undefined {
+/** Null: no card. Undefined while a row is wrong. Empty rows do not count. */
+export function cardOf(all: readonly UnitRow[]): Prices | undefined {
+  const rows = all.filter((row) => !isEmpty(row));
   const isValid = rows.every((row) => isNamed(row, rows) && isPriced(row));
   if (!isValid) return undefined;
   if (rows.length === 0) return null;
   return Object.fromEntries(rows.map(({ unit, price }) => [unit.trim(), Number(price)]));
+}
+
+function isEmpty({ unit, price }: UnitRow): boolean {
+  return unit.trim() === '' && price.trim() === '';
 }
 
 function isNamed({ key, unit }: UnitRow, rows: readonly UnitRow[]): boolean {
@@ -78,7 +83,7 @@ export function RateCardFields({ rows, onRows }: FieldsProps) {
               style={{ flex: 1 }}
               value={row.unit}
               error={
-                row.unit === '' || isNamed(row, rows)
+                isEmpty(row) || isNamed(row, rows)
                   ? undefined
                   : 'Enter a new name: a letter, then letters, digits and _.-'
               }
@@ -89,7 +94,7 @@ export function RateCardFields({ rows, onRows }: FieldsProps) {
               style={{ flex: 1 }}
               value={row.price}
               error={
-                row.price === '' || isPriced(row)
+                isEmpty(row) || isPriced(row)
                   ? undefined
                   : 'Enter up to 1,000, with up to twelve decimals.'
               }
