@@ -189,6 +189,7 @@ export async function closeBudget(
   id: string,
 ): Promise<ClosedBudget> {
   return database.transaction(async (tx) => {
+    // The trigger block_developer.sql changes its row.
     await lockAccountOf(tx, view);
     await lockConsumer(tx, view);
     await actAs(tx, view.by);
@@ -203,7 +204,6 @@ export async function closeBudget(
       update farebox.budget_details set closed_at = now(), changed_at = now()
       where ${node} and closed_at is null
     `);
-    await noteBlocked(tx, view, budget.number);
     return { kind: 'changed', budget: await getBudgetOfNumber(tx, view, budget.number) };
   });
 }
@@ -219,26 +219,6 @@ async function isOfDeveloper(
     where ledger = ${ledger} and consumer_id = ${consumerId} and budget = ${number} and developer is not null
   `);
   return found !== null;
-}
-
-/** That keys of the account no longer pay a developer, if the closed node was the budget of one. */
-async function noteBlocked(
-  tx: Transaction,
-  { ledger, consumerId }: ConsumerRef,
-  number: number,
-): Promise<void> {
-  await tx.query(sql.typeAlias('nothing')`
-    with blocking as (
-      update farebox.accounts set blocks_developers = true
-      where consumer_id = ${consumerId} and exists (
-        select from farebox.spend_keys
-        where ledger = ${ledger} and consumer_id = ${consumerId} and budget = ${number} and developer is not null)
-      returning id
-    )
-    -- Processes read the keys again, and with them that developers are blocked, and which.
-    update farebox.api_keys set changed_at = clock_timestamp()
-    from blocking where account_id = blocking.id and kind = 'consumer' and revoked_at is null
-  `);
 }
 
 /** To a node whose consumer is locked. */

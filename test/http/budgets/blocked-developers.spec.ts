@@ -1,5 +1,6 @@
 /** Developers whose budgets the owner of an account has closed: keys of the account do not pay them. */
 import assert from 'node:assert/strict';
+import { uuidOf } from '../../../src/domain/ids.ts';
 import { BudgetsReply } from '../../../src/schemas/budgets.ts';
 import { ChargeBatchReply } from '../../../src/schemas/charge-batches.ts';
 import { AccountKeysReply } from '../../../src/schemas/keys.ts';
@@ -104,6 +105,24 @@ describe('a developer whose budget was closed', () => {
       await until(async () => (await pay(1, account, server)).status === 403);
       assert.equal((await pay(1, stranger, server)).status, 201);
     }
+  });
+
+  it('is refused when a process of the previous release has closed its budget', async () => {
+    const budgetId = await limited();
+    await api.sql.query(
+      `with details as (
+        update farebox.budget_details set closed_at = now(), changed_at = now()
+        where id = $1 and closed_at is null returning ledger, consumer_id, number
+      )
+      update farebox.budgets b set is_closed = true from details d
+      where b.ledger = d.ledger and b.consumer_id = d.consumer_id and b.number = d.number`,
+      [uuidOf('budget', budgetId)],
+    );
+    await set(null);
+    await until(async () => (await pay(10, stranger)).status === 201);
+    await until(async () => (await pay(1)).status === 403);
+    assertError(await pay(1), 403, 'developer_not_allowed', undefined, { budgetId });
+    await proveBooks(api.env, { processor: false, only: ['budgets'] });
   });
 
   it('is one that the owner or an operator closed, not a key that every tool server has', async () => {
