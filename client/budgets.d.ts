@@ -54,6 +54,7 @@ export interface Budgets {
   /**
    * Closes the budget with all budgets and keys below it. It cannot be opened again. With `releaseHolds`,
    * what open holds reserve is released; otherwise it can still be captured.
+   * The budget that limits a single developer can be closed only by the owner, in the console.
    */
   close(
     id: string,

@@ -361,6 +361,7 @@ create unique index budget_details_idempotency on farebox.budget_details using b
 create constraint trigger budget_details_audit_close after update of closed_at on farebox.budget_details deferrable initially deferred for each row when (old.closed_at is distinct from new.closed_at) execute function farebox.audit_change('budget.closed', 'consumer_id', 'closed_at');
 create constraint trigger budget_details_audit_insert after insert on farebox.budget_details deferrable initially deferred for each row execute function farebox.audit_change('budget.created', 'consumer_id', 'parent_id', 'limit_micros', 'window_unit', 'window_limit_micros', 'max_per_call_micros', 'allow_leases', 'max_lease_micros', 'tools', 'developers', 'approve_developers', 'approved_developers', 'may_delegate', 'expires_at');
 create constraint trigger budget_details_audit_update after update of max_per_call_micros, allow_leases, max_lease_micros, tools, developers, approve_developers, approved_developers, may_delegate, expires_at on farebox.budget_details deferrable initially deferred for each row when (old.max_per_call_micros is distinct from new.max_per_call_micros or old.allow_leases is distinct from new.allow_leases or old.max_lease_micros is distinct from new.max_lease_micros or old.tools is distinct from new.tools or old.developers is distinct from new.developers or old.approve_developers is distinct from new.approve_developers or old.approved_developers is distinct from new.approved_developers or old.may_delegate is distinct from new.may_delegate or old.expires_at is distinct from new.expires_at) execute function farebox.audit_change('budget.changed', 'consumer_id', 'max_per_call_micros', 'allow_leases', 'max_lease_micros', 'tools', 'developers', 'approve_developers', 'approved_developers', 'may_delegate', 'expires_at');
+create trigger budget_details_block_developer after update of closed_at on farebox.budget_details for each row when (old.closed_at is null and new.closed_at is not null) execute function farebox.block_developer();
 
 -- What the keys of a budget and of all below it spent: the sums of key_spending, by tool and by developer. A
 -- charge counts once in each of the two groupings.
@@ -1602,6 +1603,10 @@ create function farebox.audit_hash(previous bytea, entry farebox.audit_entries)
 create function farebox.audit_list(list jsonb, other jsonb, label text)
   returns jsonb
   language sql immutable parallel safe;
+
+create function farebox.block_developer()
+  returns trigger
+  language plpgsql volatile;
 
 create function farebox.budget_marks(p_limit bigint, out percent integer, out micros bigint)
   returns setof record

@@ -6,6 +6,7 @@ import { useState } from 'react';
 import type { Budget, NewKey } from '../answers.ts';
 import { read, write } from '../api.ts';
 import { changesOf } from '../changes.ts';
+import { instantOf, localOf } from '../local-time.ts';
 import { sendOnce } from '../retry-key.ts';
 import { DollarsInput } from './dollars-input.tsx';
 import { useFormRequest } from './form-dialog.tsx';
@@ -51,14 +52,6 @@ function dollars(text: string): string | null {
   return text.trim() === '' ? null : text.trim();
 }
 
-/** As the field has it: to the minute, in the browser's time zone. */
-function localOf(iso: string | null | undefined): string {
-  if (iso === null || iso === undefined) return '';
-  const time = new Date(iso);
-  time.setMinutes(time.getMinutes() - time.getTimezoneOffset());
-  return time.toISOString().slice(0, 16);
-}
-
 function bodyOf({ name, limit, per, windowLimit, maxPerCall, expiresAt, ...rules }: Draft) {
   const each = dollars(windowLimit);
   return {
@@ -66,7 +59,7 @@ function bodyOf({ name, limit, per, windowLimit, maxPerCall, expiresAt, ...rules
     limit: dollars(limit),
     window: each === null ? null : { per, limit: each },
     maxPerCall: dollars(maxPerCall),
-    expiresAt: expiresAt === '' ? null : new Date(expiresAt).toISOString(),
+    expiresAt: instantOf(expiresAt),
     ...rules,
   };
 }

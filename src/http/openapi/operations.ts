@@ -44,7 +44,9 @@ export const OPERATIONS = {
     summary: 'Close a budget',
     description:
       'Ends the budget, all budgets below it and all their keys. You cannot undo this. Developers can still extend open holds, and capture ' +
-      'what they reserve, unless you send `releaseHolds`. Closing the budget again changes nothing, but can release open holds later.',
+      'what they reserve, unless you send `releaseHolds`. Closing the budget again changes nothing, but can release open holds later. ' +
+      'A budget that limits a single developer is closed by the owner in a session of the console: with a key, the request is refused ' +
+      'with `session_required`.',
   },
   getBudgetUsage: {
     tag: 'Budgets',

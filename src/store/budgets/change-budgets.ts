@@ -72,6 +72,11 @@ export type ChangedBudget =
   | { readonly kind: 'changed'; readonly budget: Budget }
   | { readonly kind: 'unknown_budget' | 'closed' };
 
+export type ClosedBudget =
+  | ChangedBudget
+  /** A key asked to close the budget of a single developer. */
+  | { readonly kind: 'for_owner' };
+
 const numberRow = row(Type.Object({ number: Type.Integer() }));
 const knownRow = row(Type.Object({ number: Type.Integer(), isSame: Type.Boolean() }));
 
@@ -176,48 +181,44 @@ export async function changeBudget(
 
 /**
  * Permanently, with all nodes below it and all their keys. Keys of the account no longer pay the developer, if it is
- * the budget of one. Closing it again changes nothing.
+ * the budget of one, so no key closes such a budget: every tool server has one. Closing it again changes nothing.
  */
 export async function closeBudget(
   database: Database,
   view: TreeView,
   id: string,
-): Promise<ChangedBudget> {
+): Promise<ClosedBudget> {
   return database.transaction(async (tx) => {
+    // The trigger block_developer.sql changes its row.
     await lockAccountOf(tx, view);
     await lockConsumer(tx, view);
     await actAs(tx, view.by);
     const budget = await findBudget(tx, view, id);
     if (!budget) return { kind: 'unknown_budget' };
+    if (view.by?.kind === 'key' && (await isOfDeveloper(tx, view, budget.number))) {
+      return { kind: 'for_owner' };
+    }
     const node = ofNode(view, budget.number);
     await tx.query(sql.typeAlias('nothing')`
       with counters as (update farebox.budgets set is_closed = true where ${node})
       update farebox.budget_details set closed_at = now(), changed_at = now()
       where ${node} and closed_at is null
     `);
-    await noteBlocked(tx, view, budget.number);
     return { kind: 'changed', budget: await getBudgetOfNumber(tx, view, budget.number) };
   });
 }
 
-/** That keys of the account no longer pay a developer, if the closed node was the budget of one. */
-async function noteBlocked(
+/** Whether it limits what a single developer charges to keys of the account. */
+async function isOfDeveloper(
   tx: Transaction,
   { ledger, consumerId }: ConsumerRef,
   number: number,
-): Promise<void> {
-  await tx.query(sql.typeAlias('nothing')`
-    with blocking as (
-      update farebox.accounts set blocks_developers = true
-      where consumer_id = ${consumerId} and exists (
-        select from farebox.spend_keys
-        where ledger = ${ledger} and consumer_id = ${consumerId} and budget = ${number} and developer is not null)
-      returning id
-    )
-    -- Processes read the keys again, and with them that developers are blocked, and which.
-    update farebox.api_keys set changed_at = clock_timestamp()
-    from blocking where account_id = blocking.id and kind = 'consumer' and revoked_at is null
+): Promise<boolean> {
+  const found = await tx.maybeOne(sql.type(numberRow)`
+    select number from farebox.spend_keys
+    where ledger = ${ledger} and consumer_id = ${consumerId} and budget = ${number} and developer is not null
   `);
+  return found !== null;
 }
 
 /** To a node whose consumer is locked. */

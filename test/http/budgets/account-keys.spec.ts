@@ -18,7 +18,7 @@ import {
 import { proveBooks } from '../../support/books.ts';
 import {
   changeBudget,
-  closeBudget,
+  closeAsOwner,
   makeBudget,
   makeKey,
   spend,
@@ -164,7 +164,7 @@ describe('the keys of an account', () => {
     await set({ developerDayLimit: 9.5 });
     assert.equal((await pay(0.6)).status, 402);
     assert.equal((await pay(0.5)).status, 201);
-    await closeBudget(api, key, budgetId);
+    await closeAsOwner(api, headers, budgetId);
     await until(async () => (await pay(0.01)).status === 403);
     assertError(await pay(0.01), 403, 'developer_not_allowed', undefined, { budgetId });
     assert.equal((await pay(0.01, stranger)).status, 201);
@@ -289,7 +289,7 @@ describe('the keys of an account', () => {
     await until(async () => (await pay(3)).status === 201);
     assert.equal((await pay(3)).status, 402);
     const [budget] = await budgets();
-    await closeBudget(api, key, budget?.id ?? '');
+    await closeAsOwner(api, headers, budget?.id ?? '');
     await until(async () => (await pay(0.01)).status === 403);
     const closed = { budgetId: budget?.id ?? '' };
     const asked = await tryAsk(api, account, key, 3);

@@ -1,5 +1,6 @@
 /** Developers whose budgets the owner of an account has closed: keys of the account do not pay them. */
 import assert from 'node:assert/strict';
+import { uuidOf } from '../../../src/domain/ids.ts';
 import { BudgetsReply } from '../../../src/schemas/budgets.ts';
 import { ChargeBatchReply } from '../../../src/schemas/charge-batches.ts';
 import { AccountKeysReply } from '../../../src/schemas/keys.ts';
@@ -7,11 +8,17 @@ import type { TestAccount } from '../../support/accounts.ts';
 import { openTestApi } from '../../support/api.ts';
 import { tryAsk } from '../../support/approval-requests.ts';
 import { proveBooks } from '../../support/books.ts';
-import { closeBudget, makeBudget, makeKey, spend } from '../../support/budget-requests.ts';
+import {
+  closeAsOwner,
+  makeBudget,
+  makeKey,
+  showBudget,
+  spend,
+} from '../../support/budget-requests.ts';
 import { askCapture, askHold, capture, place } from '../../support/hold-requests.ts';
 import { assertError, bodyOf, call, charge } from '../../support/http.ts';
 import { signIn } from '../../support/sessions.ts';
-import { until, type Server } from '../../support/stack.ts';
+import { farebox, until, type Server } from '../../support/stack.ts';
 import { untilDayIsYoung } from '../../support/until-hour-is-young.ts';
 
 describe('a developer whose budget was closed', () => {
@@ -51,7 +58,7 @@ describe('a developer whose budget was closed', () => {
   it('is refused by keys of the account, with a limit for each developer or without', async () => {
     const early = await place(api, account, { amount: 1 });
     const budgetId = await limited();
-    await closeBudget(api, key, budgetId);
+    await closeAsOwner(api, headers, budgetId);
     await until(async () => (await pay(0.01)).status === 403);
     await set(null);
     // A server that lets the stranger pay more than the limit has learned of its removal.
@@ -93,10 +100,44 @@ describe('a developer whose budget was closed', () => {
     for (const server of [api, other]) {
       await until(async () => (await pay(10, account, server)).status === 201);
     }
-    await closeBudget(api, key, budgetId);
+    await closeAsOwner(api, headers, budgetId);
     for (const server of [api, other]) {
       await until(async () => (await pay(1, account, server)).status === 403);
       assert.equal((await pay(1, stranger, server)).status, 201);
     }
+  });
+
+  it('is refused when a process of the previous release has closed its budget', async () => {
+    const budgetId = await limited();
+    await api.sql.query(
+      `with details as (
+        update farebox.budget_details set closed_at = now(), changed_at = now()
+        where id = $1 and closed_at is null returning ledger, consumer_id, number
+      )
+      update farebox.budgets b set is_closed = true from details d
+      where b.ledger = d.ledger and b.consumer_id = d.consumer_id and b.number = d.number`,
+      [uuidOf('budget', budgetId)],
+    );
+    await set(null);
+    await until(async () => (await pay(10, stranger)).status === 201);
+    await until(async () => (await pay(1)).status === 403);
+    assertError(await pay(1), 403, 'developer_not_allowed', undefined, { budgetId });
+    await proveBooks(api.env, { processor: false, only: ['budgets'] });
+  });
+
+  it('is one that the owner or an operator closed, not a key that every tool server has', async () => {
+    const budgetId = await limited();
+    for (const body of [{}, { releaseHolds: true }]) {
+      const answer = await call(api, 'POST', `/v1/budgets/${budgetId}/close`, { key, body });
+      assertError(answer, 401, 'session_required');
+    }
+    assert.equal((await showBudget(api, key, budgetId)).status, 'active');
+    await set(null);
+    await until(async () => (await pay(10)).status === 201);
+    await farebox(['budget', 'close', budgetId], api);
+    await until(async () => (await pay(1)).status === 403);
+    // Not even to release what is left to release.
+    const again = await call(api, 'POST', `/v1/budgets/${budgetId}/close`, { key });
+    assertError(again, 401, 'session_required');
   });
 });

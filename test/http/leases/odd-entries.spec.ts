@@ -71,6 +71,16 @@ describe('entries of a settlement', () => {
     assert.deepEqual(statuses(again.results), [201, 422, 403, 201, 403, 422, 201]);
     assert.deepEqual(again.results[0], results[3]);
   });
+
+  it('are refused if they differ from the first of their number, even if they were charged before', async () => {
+    const charged = { sequence: 1, amount: 0.01 };
+    await settle(api, account, lease, [charged]);
+    const both = await settle(api, account, lease, [{ sequence: 1 }, charged]);
+    assert.deepEqual(statuses(both.results), [422, 422]);
+    const alone = await settle(api, account, lease, [charged]);
+    assert.deepEqual(statuses(alone.results), [201]);
+    assert.equal(alone.lease.settled, 0.01);
+  });
 });
 
 function statuses(results: readonly { status: number }[]): number[] {

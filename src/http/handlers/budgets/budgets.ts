@@ -181,7 +181,9 @@ export async function postBudgetClosing(
 ): Promise<Reply<BudgetReply>> {
   const seen = await seenBy(api, caller);
   const { id, number } = await changeable(api, seen, params);
-  const reply = changed(api, seen, await closeBudget(api.database, seen, id));
+  const closed = await closeBudget(api.database, seen, id);
+  if (closed.kind === 'for_owner') throw onlyByOwner();
+  const reply = changed(api, seen, closed);
   if (body.releaseHolds !== true) return reply;
   return afterCommit(async () => {
     await releaseOpenHolds(api.database, seen, { number });
@@ -279,6 +281,13 @@ export function budgetClosed(): ApiError {
   return new ApiError(
     'budget_closed',
     'The budget is closed or expired, or one above it is. Create a new one, or set a later expiresAt if it has expired.',
+  );
+}
+
+function onlyByOwner(): ApiError {
+  return new ApiError(
+    'session_required',
+    'The budget limits a single developer, which can never charge keys of the account again once it is closed. Only the owner can close it, in the console.',
   );
 }
 
