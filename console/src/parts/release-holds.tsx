@@ -26,7 +26,7 @@ export function ReleaseHolds({ value, onChange, isOfAccount = false }: ReleaseHo
             ? 'Release what open holds by all your consumer keys have reserved'
             : 'Release what open holds have reserved (not leases)'
         }
-        description="Otherwise, the calls that placed the holds can still be paid for."
+        description="Otherwise, the calls that placed them can still be charged, for at most 24 hours."
         checked={value}
         onChange={(event) => onChange(event.currentTarget.checked)}
       />
