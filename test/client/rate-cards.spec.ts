@@ -18,6 +18,7 @@ const answer = async ({ tokens }: { tokens: number }) => ({
   content: [],
   structuredContent: { input: tokens, output: 2 * tokens },
 });
+const told = (args: { tokens: number }, _extra: object) => answer(args);
 const paidBy = (units: unknown) => ({ tool: 'llm', price: { units: units as never } });
 
 const whatRefuses = async (asked: Promise<unknown>) => {
@@ -387,7 +388,6 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
 
     it('let a paid call whose units cost nothing run for free', async () => {
       const requestInfo = { headers: { 'x-service-key': apiKey } };
-      const told = (args: { tokens: number }, _extra: object) => answer(args);
       const free = { units: { cached: 300 } };
       for (const options of [
         { tool: 'llm', price: free },
