@@ -229,6 +229,10 @@ describe('farebox doctor', () => {
       assert.match(passed, /\n {2}the mail server accepts SMTP_URL\n$/);
       assert.doesNotMatch(await doctor(['--no-processor'], accepted), /mail server/);
       assert.equal(mails.mails.length, 0);
+      const { rows } = await books.sql.query(
+        `select part from farebox.examinations where part in ('processor', 'mail')`,
+      );
+      assert.deepEqual(rows, [{ part: 'processor' }]);
       const refused = await failing([], { ...env, SMTP_URL: mails.urlFor('an old password') });
       assert.equal(refused.code, 2);
       assert.match(
