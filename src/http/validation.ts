@@ -145,6 +145,8 @@ function problemOf(error: ErrorObject): string {
       return `must have at least ${counted(limit, 'item')}`;
     case 'maxItems':
       return `must have at most ${counted(limit, 'item')}`;
+    case 'minProperties':
+      return `must have at least ${counted(limit, 'field')}`;
     case 'maxProperties':
       return `must have at most ${counted(limit, 'field')}`;
     case 'uniqueItems':

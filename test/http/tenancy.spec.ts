@@ -151,8 +151,13 @@ describe('tenancy', () => {
       [owner.email],
     );
     const tools = await call(api, 'GET', '/v1/tools', { key: owner.developerKey });
+    const toolId = bodyOf(tools, 200, ToolsReply).tools[0]?.id ?? '';
+    await call(api, 'PATCH', `/v1/tools/${toolId}`, {
+      key: owner.developerKey,
+      body: { card: { call: 0.5 } },
+    });
     owned = {
-      tool: bodyOf(tools, 200, ToolsReply).tools[0]?.id ?? '',
+      tool: toolId,
       charge: bodyOf(answer, 201, ChargeReply).id,
       hold: bodyOf(held, 201, PlacedHoldReply).id,
       topUp: `tu_${topUps.rows[0]?.id}`,
@@ -196,7 +201,9 @@ describe('tenancy', () => {
 
   for (const [route, { role, body, names, query: asked = '' }] of Object.entries(ROUTES)) {
     const [method, template] = route.split(' ') as [string, string];
-    const path = template.replace(':month', new Date().toISOString().slice(0, 7)) + asked;
+    const path =
+      template.replace(':month', new Date().toISOString().slice(0, 7)).replace(':version', '1') +
+      asked;
     const read = (who: TestAccount, query = ''): Promise<Answer> => {
       const id = names === undefined ? '' : owned[names];
       const headers = sent(role, KEY_OF[role](who));

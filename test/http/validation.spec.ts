@@ -129,6 +129,7 @@ const refused: readonly (readonly [
     charged({ ['n'.repeat(41)]: 1 }),
     'metadata must be an object whose names have 1 to 40 characters, without NUL or unpaired surrogates.',
   ],
+  ['minProperties', CHARGE, { tool: 'llm', units: {} }, 'units must have at least 1 field.'],
   [
     'maxProperties',
     CHARGE,
@@ -162,8 +163,8 @@ const refused: readonly (readonly [
   [
     'pattern',
     AGENT,
-    { id: 'a', name: 'a', protocol: 'HTTP', endpoint: 'https://a.example' },
-    'protocol must be 1 to 30 lower-case letters, digits and -.',
+    { id: 'a', name: 'a', protocol: 'http/1.1', endpoint: 'https://a.example' },
+    'protocol must be 1 to 30 letters, digits and -.',
   ],
   [
     'pattern',
