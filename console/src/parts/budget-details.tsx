@@ -1,7 +1,6 @@
 /** One budget: its limits, which can be changed, its closing, its spend keys and what they spent. */
 import { Anchor, Badge, Button, Group, SegmentedControl, Stack, Table, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
-import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { MICROS_PER_DOLLAR } from '../../../src/domain/money.ts';
 import type { Budget, BudgetUsage } from '../answers.ts';
@@ -14,7 +13,7 @@ import { CancelButton, FormDialog, useFormRequest } from './form-dialog.tsx';
 import { KeyCard } from './keys.tsx';
 import { PagedList, ScrollTable, usePages, everyPage } from './lists.tsx';
 import { Card } from './page.tsx';
-import { RELEASE, ReleaseForm, ReleaseHolds } from './release-holds.tsx';
+import { RELEASE, ReleaseForm, ReleaseHolds, useReadBudgetsAgain } from './release-holds.tsx';
 import { Snippets, spendKeySnippets } from './snippets.tsx';
 import { Failed } from './states.tsx';
 import { Id, Money, Time } from './values.tsx';
@@ -196,17 +195,14 @@ function closing({ id }: Budget): string {
 
 function CloseForm({ budget, onDone }: { readonly budget: Budget; readonly onDone: () => void }) {
   const [releaseHolds, setReleaseHolds] = useState(false);
-  const queries = useQueryClient();
+  const readAgain = useReadBudgetsAgain();
   const close = useFormRequest({
     mutationFn: () => write<Budget>(closing(budget), { releaseHolds }),
     onSuccess: () => {
       notifications.show({ message: 'The budget was closed.' });
       onDone();
     },
-    onSettled: () =>
-      Promise.all(
-        ['budgets', 'keys'].map((name) => queries.invalidateQueries({ queryKey: [name] })),
-      ),
+    onSettled: readAgain,
   });
   return (
     <Stack gap="md">

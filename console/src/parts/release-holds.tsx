@@ -45,6 +45,13 @@ function LeasesStay() {
 
 export const RELEASE = 'Release open holds';
 
+/** What reads budgets and keys again, after a budget was closed or holds were released. */
+export function useReadBudgetsAgain(): () => Promise<unknown> {
+  const queries = useQueryClient();
+  return () =>
+    Promise.all(['budgets', 'keys'].map((name) => queries.invalidateQueries({ queryKey: [name] })));
+}
+
 interface ReleaseFormProps {
   /** What ended the key or the budget; it may be sent again. */
   readonly path: string;
@@ -55,17 +62,14 @@ interface ReleaseFormProps {
 }
 
 export function ReleaseForm({ path, of, isOfAccount = false, onDone }: ReleaseFormProps) {
-  const queries = useQueryClient();
+  const readAgain = useReadBudgetsAgain();
   const release = useFormRequest({
     mutationFn: () => write(path, { releaseHolds: true }),
     onSuccess: () => {
       notifications.show({ message: 'The open holds were released.' });
       onDone();
     },
-    onSettled: () =>
-      Promise.all(
-        ['budgets', 'keys'].map((name) => queries.invalidateQueries({ queryKey: [name] })),
-      ),
+    onSettled: readAgain,
   });
   return (
     <Stack gap="md">

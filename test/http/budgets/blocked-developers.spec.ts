@@ -81,7 +81,7 @@ describe('a developer whose budget was closed', () => {
       results.map(({ status }) => status),
       [403, 403],
     );
-    // What was reserved before is paid, and no more.
+    // A hold that was placed before can be captured, but not for more than it reserved.
     const overflow = await askCapture(api, account, early.id, { amount: 2, over: 'overflow' });
     assertError(overflow, 402, 'exceeds_hold', 'amount', { remaining: 1 });
     await capture(api, account, early.id, { amount: 1 });

@@ -1,6 +1,6 @@
 /**
- * The books that a random program changes. They have two consumers, who are also developers, and everything that the
- * program has made for them. They remember the replies, which `compare-replies.ts` compares with the database.
+ * The accounts that a random program changes: two consumers, who are also developers, with everything that the program
+ * has made for them. The replies are kept, and `compare-replies.ts` compares them with the database.
  */
 import { Type } from 'typebox';
 import { row, sql, type Database } from '../../../src/store/database.ts';
