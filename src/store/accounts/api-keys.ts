@@ -263,7 +263,7 @@ export async function findKey(connection: Connection, which: WhichKey): Promise<
   `);
 }
 
-/** Revokes a key immediately; one that was revoked before stays as it is. Null when no key matches. */
+/** Revokes a key immediately. Does not change a key that was revoked before. Null when no key matches. */
 export async function revokeKey(
   connection: Connection,
   which: WhichKey,

@@ -141,8 +141,9 @@ export async function listSpendKeys(
 }
 
 /**
- * Immediately. Null when the view has no such key; one that was revoked before stays as it is. A key never ends a key of
- * its own node. With `endsHolds`, no hold is placed by it after this, not even by a process that has not heard of it.
+ * Immediately. Does not change a key that was revoked before. Null when the view has no such key. A key never ends a
+ * key of its own node. With `endsHolds`, no hold is placed by it after this, not even by a process that has not heard of
+ * it.
  */
 export async function revokeSpendKey(
   database: Database,

@@ -126,7 +126,7 @@ describe('keys of the signed-in owner', () => {
     bodyOf(another, 201, NewKeyReply);
   });
 
-  it('are revoked by their owner only, and stay as they are when that is repeated', async () => {
+  it('are revoked by their owner only, and a repeated revocation changes nothing', async () => {
     const made = bodyOf(await post('/v1/keys', { kind: 'developer' }), 201, NewKeyReply);
     const stranger = await api.createAccount(0);
     const cookie = await signIn(api, api.databaseUrl, stranger.email);
