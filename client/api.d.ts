@@ -533,9 +533,9 @@ export interface BudgetBody {
   /** Printable text of 1 to 100 characters, not all blank. */
   name: string;
   /**
-   * The budget that this one is part of. Default: the account, or with a spend key its own budget. A tree is at most 6 budgets deep.
+   * The budget that this one is part of. Null, or left out: the account, or with a spend key its own budget. A tree is at most 6 budgets deep.
    */
-  parentId?: string;
+  parentId?: string | null;
   /**
    * Dollars that can be spent in total. A number, or a decimal string such as "0.05". Null: no limit.
    */

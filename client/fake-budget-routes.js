@@ -47,7 +47,7 @@ function postBudget(ledger, { body, payer, idempotencyKey }) {
   const { budgets } = ledger;
   const own = payer.key?.node;
   if (own && !own.mayDelegate) refuseDelegation();
-  const parent = body.parentId === undefined ? own : seen(ledger, payer, body.parentId, 'parentId');
+  const parent = body.parentId ? seen(ledger, payer, body.parentId, 'parentId') : own;
   const scope = ['budget', payer.consumer.id, own?.id];
   const make = () => budgets.create(payer.consumer, parent, body);
   const { node, replayed } = ledger.once(scope, idempotencyKey, body, make);
@@ -151,6 +151,7 @@ function postRoll(ledger, { id, body: { overlapSeconds = 0 }, payer, idempotency
   checkOverlap(overlapSeconds);
   const roll = () => {
     const old = keyBelow(ledger, payer, id);
+    if (hasEnded(old)) refuseKey();
     const made = ledger.budgets.createKey(old.node, old);
     if (overlapSeconds === 0) {
       old.revokedAt = now();
@@ -165,15 +166,18 @@ function postRoll(ledger, { id, body: { overlapSeconds = 0 }, payer, idempotency
 
 function postRevoke(ledger, { id, body, payer }) {
   const key = keyBelow(ledger, payer, id);
-  key.revokedAt = now();
+  key.revokedAt ??= now();
   if (body.releaseHolds) ledger.releaseHoldsOf((each) => each === key);
   return done(wireKey(key));
 }
 
 function keyBelow({ budgets }, payer, id) {
-  const key = [...budgets.keys.values()].find((each) => each.id === id && !hasEnded(each));
-  if (key && isSeen(payer, key.node) && key.node !== payer.key?.node) return key;
-  return refuse('not_found', 'There is no such active key.');
+  const key = [...budgets.keys.values()].find((each) => each.id === id);
+  return key && isSeen(payer, key.node) && key.node !== payer.key?.node ? key : refuseKey();
+}
+
+function refuseKey() {
+  return refuse('not_found', 'There is no such key, or it is no longer active.');
 }
 
 /** A spend key sees its own node, and those below when that node may delegate. */

@@ -48,6 +48,10 @@ function idOf(prefix) {
   };
 }
 
+function orNull(check) {
+  return (param, value) => value === null || check(param, value);
+}
+
 /** The members that are checked where they are read. */
 function later(...names) {
   return Object.fromEntries(names.map((name) => [name, () => {}]));
@@ -92,7 +96,7 @@ const CLOSED = {
     archived: isFlag,
   },
   'POST /v1/quote': later('tool', 'units'),
-  'POST /v1/budgets': { ...budget, parentId: idOf('bdg') },
+  'POST /v1/budgets': { ...budget, parentId: orNull(idOf('bdg')) },
   'PATCH /v1/budgets/:id': budget,
   'POST /v1/budgets/:id/close': { releaseHolds: isFlag },
   'POST /v1/budgets/:id/keys': later('name', 'expiresAt'),

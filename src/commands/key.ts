@@ -9,6 +9,7 @@ import {
   expireKey,
   findKey,
   listKeys,
+  revokeActiveKey,
   revokeKey,
   type StoredKey,
 } from '../store/accounts/api-keys.ts';
@@ -89,7 +90,7 @@ async function roll(
     database.transaction(async (tx) => {
       const old =
         overlap === 0
-          ? await revokeKey(tx, { id: uuid })
+          ? await revokeActiveKey(tx, { id: uuid })
           : await expireKey(tx, { id: uuid }, overlap);
       if (!old) throw noSuchKey(id, LIST);
       return makeKey(tx, config, old.kind, old, old.name);
@@ -111,7 +112,7 @@ async function revoke(
     if (found.kind !== 'consumer') {
       throw new CommandError('Only consumer keys and spend keys have holds to release.');
     }
-    const revoked = await revokeKey(database, which, { isRepeatable: true });
+    const revoked = await revokeKey(database, which);
     await releaseOpenHolds(database, await getHolder(database, found.accountId), 'account_keys');
     return revoked;
   }).catch(ifLost(IF_REVOKED));

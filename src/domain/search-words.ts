@@ -8,7 +8,7 @@ export function searchWords(text: string): string {
   return text
     .normalize('NFKD')
     .replaceAll(/\p{M}/gu, '')
-    .replaceAll(/(\p{Ll}|\d)(?=\p{Lu})|(\p{Lu})(?=\p{Lu}\p{Ll})/gu, '$1$2 ')
+    .replaceAll(/(\p{Ll})(?=\p{Lu})|([\p{Lu}\d])(?=\p{Lu}\p{Ll})/gu, '$1$2 ')
     .toLowerCase()
     .replaceAll(/[^\p{L}\p{N}]+/gu, ' ')
     .trim();

@@ -114,10 +114,10 @@ const Name = PrintableText(NAME_MAX, 'Research agent');
 export const BudgetBody = Closed({
   name: Name,
   parentId: Type.Optional(
-    Id(
-      'budget',
-      'The budget that this one is part of. Default: the account, or with a spend key its own budget. A tree is ' +
-        `at most ${BUDGET_DEPTH_MAX} budgets deep.`,
+    OrNull(
+      Id('budget', 'The budget.'),
+      'The budget that this one is part of. Null, or left out: the account, or with a spend key its own budget. A tree ' +
+        `is at most ${BUDGET_DEPTH_MAX} budgets deep.`,
     ),
   ),
   ...settings,

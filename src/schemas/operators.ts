@@ -294,7 +294,7 @@ export const OperatorStatusReply = Closed({
         }),
       ),
     }),
-    { description: 'The last result of each part of `farebox doctor`.' },
+    { description: 'The last result of each part of `farebox doctor`, except `mail`.' },
   ),
 });
 export type OperatorStatusReply = Static<typeof OperatorStatusReply>;

@@ -235,6 +235,7 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
         assert.equal(error.code, 'developer_not_allowed');
       }
       const revoked = await consumer.budgets.revokeKey(keyId);
+      assert.deepEqual(await consumer.budgets.revokeKey(keyId), revoked);
       assert.deepEqual([revoked.name, revoked.lastFour], ['session', key.slice(-4)]);
       await until(async () => (await codeOf(pay(key, 0.01))) === 'invalid_api_key');
       const other = await keyOf(id);
@@ -245,7 +246,7 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
     });
 
     it('shows a spend key its own budget, and lets it split that only if it may', async () => {
-      const root = await make({ limit: 5 });
+      const root = await make({ limit: 5, parentId: null });
       const own = await make({ parentId: root.id });
       const plain = consumerBy(await keyOf(own.id));
       const { budgets } = await plain.budgets.list().page();

@@ -81,12 +81,7 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
         await refuses(param, (value) => budgets.update(id, body(value)), ...values);
         await refuses(param, (value) => budgets.create({ name: 'b', ...body(value) }), ...values);
       }
-      await refuses(
-        'parentId',
-        (parentId) => budgets.create({ name: 'b', parentId }),
-        null,
-        'bdg_1',
-      );
+      await refuses('parentId', (parentId) => budgets.create({ name: 'b', parentId }), 7, 'bdg_1');
       await refuses('expiresAt', (expiresAt) => budgets.createKey(id, { expiresAt }), null, 'soon');
       await refuses(
         'releaseHolds',

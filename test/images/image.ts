@@ -104,6 +104,8 @@ describe('the image', function () {
       'node_modules',
       'package-lock.json',
       'package.json',
+      'program',
+      'scripts',
       'src',
       'workflows',
     ]);

@@ -372,7 +372,7 @@ export const OPERATIONS = {
     description:
       'The key stops working everywhere within a second. You cannot undo this. Developers can still extend open holds by the key, and ' +
       'capture what they reserve. With `releaseHolds`, those of a spend key are released instead; for a consumer key of the account, those of all ' +
-      'its consumer keys, since a hold does not say which of them placed it. This can be repeated after the key has ended.',
+      'its consumer keys, since a hold does not say which of them placed it. Revoking a key again changes nothing, but can release holds later.',
   },
   createTool: {
     tag: 'Earnings',

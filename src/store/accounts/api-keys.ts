@@ -263,24 +263,35 @@ export async function findKey(connection: Connection, which: WhichKey): Promise<
   `);
 }
 
-/**
- * Revokes a key immediately. Returns it, or null when no active key matches. With `isRepeatable`, it may be a key that
- * has ended before.
- */
+/** Revokes a key immediately. Does not change a key that was revoked before. Null when no key matches. */
 export async function revokeKey(
   connection: Connection,
   which: WhichKey,
-  { isRepeatable = false }: { readonly isRepeatable?: boolean } = {},
 ): Promise<StoredKey | null> {
-  const revoked = await connection.maybeOne(sql.type(keyRow)`
-    update farebox.api_keys set revoked_at = now(), changed_at = now()
-    where ${matches(which, isRepeatable ? sql.fragment`revoked_at is null` : IS_ACTIVE)}
-    returning ${storedKey}
-  `);
-  return revoked || !isRepeatable ? revoked : findKey(connection, which);
+  const revoked = await revokeIf(connection, which, sql.fragment`revoked_at is null`);
+  return revoked ?? findKey(connection, which);
 }
 
-/** Makes a key expire in `overlapSeconds`, never later than it already does. Returns null like `revokeKey`. */
+/** The same for a key that another one replaces. Null when no active key matches. */
+export async function revokeActiveKey(
+  connection: Connection,
+  which: WhichKey,
+): Promise<StoredKey | null> {
+  return revokeIf(connection, which, IS_ACTIVE);
+}
+
+async function revokeIf(
+  connection: Connection,
+  which: WhichKey,
+  condition: Fragment,
+): Promise<StoredKey | null> {
+  return connection.maybeOne(sql.type(keyRow)`
+    update farebox.api_keys set revoked_at = now(), changed_at = now()
+    where ${matches(which, condition)} returning ${storedKey}
+  `);
+}
+
+/** Makes a key expire in `overlapSeconds`, never later than it already does. Null when no active key matches. */
 export async function expireKey(
   connection: Connection,
   which: WhichKey,

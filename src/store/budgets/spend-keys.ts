@@ -141,9 +141,9 @@ export async function listSpendKeys(
 }
 
 /**
- * Immediately. Null when the view has no such active key. A key never ends a key of its own node. With `endsHolds`, no
- * hold is placed by it after this, not even by a process that has not heard of it; it may then be a key that has ended
- * before, so that releasing its holds can be repeated.
+ * Immediately. Does not change a key that was revoked before. Null when the view has no such key. A key never ends a
+ * key of its own node. With `endsHolds`, no hold is placed by it after this, not even by a process that has not heard of
+ * it.
  */
 export async function revokeSpendKey(
   database: Database,
@@ -157,13 +157,15 @@ export async function revokeSpendKey(
     await actAs(tx, view.by);
     const revoked = await tx.maybeOne(sql.type(keyRow)`
       update farebox.spend_keys set revoked_at = now(), changed_at = now()
-      where ${endsHolds ? sql.fragment`${seen(view, id)} and revoked_at is null` : inForce(view, id)}
+      where ${seen(view, id)} and revoked_at is null
       returning ${columns}
     `);
-    if (revoked || !endsHolds) return revoked;
-    return tx.maybeOne(sql.type(keyRow)`
-      select ${columns} from farebox.spend_keys where ${seen(view, id)}
-    `);
+    return (
+      revoked ??
+      tx.maybeOne(sql.type(keyRow)`
+        select ${columns} from farebox.spend_keys where ${seen(view, id)}
+      `)
+    );
   });
 }
 
@@ -189,7 +191,7 @@ export async function rollSpendKey(
     // Locked: a revocation does not wait for the consumer, and a key that was revoked meanwhile has no successor.
     const old = await tx.maybeOne(sql.type(rolledRow)`
       select budget, name, nullif(coalesce(own_expires_at, expires_at), 'infinity') as "expiresAt"
-      from farebox.spend_keys where ${inForce(view, id)} for no key update
+      from farebox.spend_keys where ${seen(view, id)} and ${IS_ACTIVE} for no key update
     `);
     if (!old) return { kind: 'unknown_key' };
     const copied = { ...key, name: old.name, expiresAt: old.expiresAt };
@@ -263,12 +265,6 @@ export async function nextKeyNumber(tx: Transaction, maker: Maker): Promise<numb
     where ledger = ${ledger} and consumer_id = ${consumerId}
   `);
   return number > lastNumberFor(maker, SPEND_KEYS_MAX) ? null : number;
-}
-
-function inForce(view: TreeView, id: string) {
-  return sql.fragment`
-    ${seen(view, id)} and ${IS_ACTIVE}
-  `;
 }
 
 function seen({ ledger, consumerId, root }: TreeView, id: string) {

@@ -34,7 +34,10 @@ describe('budgets', () => {
     bodyOf(await call(api, 'GET', `/v1/budgets${query}`, { key }), 200, BudgetsReply);
 
   it('are made with nothing but a name, and then limit nothing', async () => {
-    const { id, createdAt, ...rest } = await makeBudget(api, key, { name: 'Otters 🦦' });
+    const { id, createdAt, ...rest } = await makeBudget(api, key, {
+      name: 'Otters 🦦',
+      parentId: null,
+    });
     assert.match(id, /^bdg_[0-9a-f]{32}$/);
     assert.ok(Math.abs(Date.parse(createdAt) - Date.now()) < 60_000);
     assert.deepEqual(rest, {

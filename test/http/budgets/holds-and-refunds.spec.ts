@@ -307,8 +307,6 @@ describe('budgets beside holds and refunds', () => {
     const answer = await askCapture(api, account, hold.id, {});
     assertError(answer, 409, 'hold_closed', undefined, { status: 'released' });
     bodyOf(await revoke(), 200, KeyReply);
-    const plain = await call(api, 'POST', `/v1/keys/${made.id}/revoke`, { key });
-    assertError(plain, 404, 'not_found');
     const expired = await makeKey(api, key, (await makeBudget(api, key)).id);
     await api.sql.query(
       `update farebox.spend_keys set expires_at = now() where id = $1 and revoked_at is null`,

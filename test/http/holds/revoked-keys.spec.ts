@@ -64,7 +64,7 @@ describe('open holds by a consumer key that is revoked', () => {
     assert.equal((await askCapture(api, account, paid.id)).status, 201);
     for (let n = 0; n < 2; n += 1) bodyOf(await releasing(id), 200, KeyReply);
     await isReleased(left.id);
-    assertError(await post(`/v1/keys/${id}/revoke`), 404, 'not_found');
+    bodyOf(await post(`/v1/keys/${id}/revoke`), 200, KeyReply);
   });
 
   it('are released when the revocation is repeated after a lock stopped it', async () => {

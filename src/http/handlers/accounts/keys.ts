@@ -24,6 +24,7 @@ import {
   insertKeys,
   listKeys,
   newKeyRow,
+  revokeActiveKey,
   revokeKey,
   type KeyOwner,
   type KnownKey,
@@ -45,7 +46,7 @@ import { NO_STORE, REPLAYED } from '../../respond.ts';
 import type { Api } from '../../services.ts';
 import { isSignedIn } from '../../callers.ts';
 import { invalidField } from '../../invalid-field.ts';
-import { idIn } from '../../look-ups.ts';
+import { idIn, noSuch } from '../../look-ups.ts';
 import { revokeIfSpendKey, rollIfSpendKey } from '../budgets/spend-keys.ts';
 
 /** The most active keys of an account: far more than anybody needs. */
@@ -113,7 +114,7 @@ export async function postKeyRoll(
     await refuseTooMany(tx, caller, overlapSeconds > 0 ? 1 : 0);
     const old =
       overlapSeconds === 0
-        ? await revokeKey(tx, which)
+        ? await revokeActiveKey(tx, which)
         : await expireKey(tx, which, overlapSeconds);
     if (!old) throw noSuchKey();
     return makeKey(api, tx, caller, old, { kind: old.kind, name: old.name, retry });
@@ -127,22 +128,21 @@ export async function postKeyRevocation(
   const which = keyOf(caller, params);
   const spendKey = await revokeIfSpendKey(api, caller, which.id, body);
   if (spendKey) return { status: 200, body: spendKey };
-  if (!isSignedIn(caller)) throw noSuchKey();
+  if (!isSignedIn(caller)) throw noSuch('key');
   const key = await (body.releaseHolds === true
     ? revokeWithHolds(api, which)
     : revokeKey(api.database, which));
-  if (!key) throw noSuchKey();
+  if (!key) throw noSuch('key');
   return { status: 200, body: listed(key) };
 }
 
-/** Also a key that has ended before, so that releasing holds can be repeated. */
 async function revokeWithHolds({ database }: Api, which: WhichKey): Promise<StoredKey | null> {
   const found = await findKey(database, which);
   if (!found) return null;
   if (found.kind !== 'consumer') {
     throw invalidField('releaseHolds', 'Only consumer keys and spend keys have holds to release.');
   }
-  const key = await revokeKey(database, which, { isRepeatable: true });
+  const key = await revokeKey(database, which);
   return afterCommit(async () => {
     const holder = await getHolder(database, found.accountId);
     await releaseOpenHolds(database, holder, 'account_keys');
@@ -243,7 +243,7 @@ function listed(key: StoredKey): KeyReply {
 
 function keyOf({ accountId }: KeyOwner, params: Readonly<Record<string, string>>) {
   const id = idIn('key', params);
-  if (id === undefined) throw noSuchKey();
+  if (id === undefined) throw noSuch('key');
   return { id, accountId };
 }
 

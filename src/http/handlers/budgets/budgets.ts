@@ -106,7 +106,7 @@ export async function postBudget(
 ): Promise<Reply<BudgetReply, 201>> {
   const seen = await seenBy(api, caller);
   if (seen.own && !seen.own.mayDelegate) throw notDelegated();
-  const parentId = body.parentId === undefined ? (seen.own?.id ?? null) : idOf(body.parentId);
+  const parentId = body.parentId ? idOf(body.parentId) : (seen.own?.id ?? null);
   const retry = retryOf(scopeOf(seen), idempotencyKey, comparable(body, parentId));
   // First: a retry gets the same budget, even if `expiresAt` has passed by now.
   const known = await findKnownBudget(api.database, seen, retry);

@@ -104,10 +104,7 @@ export async function rollIfSpendKey(
   return { status: 201, body, headers: NO_STORE };
 }
 
-/**
- * Undefined unless the caller sees this key, and it is active or its holds are to be released, which may be
- * repeated.
- */
+/** Undefined unless the caller sees this key. */
 export async function revokeIfSpendKey(
   api: Api,
   caller: KeyOwner,
