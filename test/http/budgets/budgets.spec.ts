@@ -53,6 +53,7 @@ describe('budgets', () => {
       approveDevelopers: false,
       approvedDevelopers: [],
       mayDelegate: false,
+      limitsConsumerKeys: false,
       expiresAt: null,
       metadata: null,
     });
