@@ -259,8 +259,8 @@ function ReopenForm({ budget, onDone }: { readonly budget: Budget; readonly onDo
           <bdi>{budget.name}</bdi>
         </b>{' '}
         can charge your consumer keys again within a second: within the limits of this budget if you
-        have set a daily limit for each developer, and without a limit if you have not. Its spend keys
-        and the budgets below it stay closed.
+        have set a daily limit for each developer, and without a limit if you have not. Its spend
+        keys and the budgets below it stay closed.
       </Text>
       {reopen.error && <Failed error={reopen.error} />}
       <Group justify="flex-end">

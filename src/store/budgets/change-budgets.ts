@@ -180,9 +180,9 @@ export async function changeBudget(
 }
 
 /**
- * Permanently, with all nodes below it and all their keys. If it is the budget of a single developer, keys of the account
- * do not pay that developer until its owner reopens it (reopen-budget.ts). So no key closes such a budget: every tool
- * server has one. Closing it again changes nothing.
+ * Permanently, with all nodes below it and all their keys. If it is the budget of a single developer, keys of the
+ * account do not pay that developer until the owner reopens it (reopen-budget.ts). So no key closes such a budget:
+ * every tool server has one. Closing it again changes nothing.
  */
 export async function closeBudget(
   database: Database,

@@ -128,7 +128,7 @@ describe('a developer whose budget was reopened', () => {
     assert.equal(await blocks(), false);
   });
 
-  it('is in the audit log once, however often the owner asks', async () => {
+  it('is in the audit log once, even if the owner asks twice', async () => {
     const id = await limited();
     await reopen(id);
     await closeAsOwner(api, headers, id);
@@ -207,7 +207,7 @@ describe('a developer whose budget was reopened', () => {
     assert.equal((await spend(api, account, fresh, 0.1)).status, 201);
   });
 
-  it('is paid or refused as the budget says, whoever closes and reopens it at the same time', async () => {
+  it('is paid or refused as its budget says after many closings and reopenings at the same time', async () => {
     const [id, others] = [await limited(), await limited(stranger)];
     for (let round = 0; round < ROUNDS; round += 1) {
       const answers = await Promise.all([

@@ -192,14 +192,18 @@ export async function postBudgetClosing(
   });
 }
 
-/** Only a budget that limits a single developer: what the owner ended for whoever holds its keys stays ended. */
+/** Only a budget that limits a single developer. Keys of any other budget were handed out, and stay ended. */
 export async function postBudgetReopening(
   api: Api,
   { caller, params }: Request,
 ): Promise<Reply<BudgetReply>> {
   const seen = await seenBy(api, caller);
   const { accountId } = caller;
-  const reopened = await reopenBudget(api.database, { ...seen, accountId }, idOf(params['id'] ?? ''));
+  const reopened = await reopenBudget(
+    api.database,
+    { ...seen, accountId },
+    idOf(params['id'] ?? ''),
+  );
   if (reopened.kind === 'not_reopenable') throw notReopenable();
   return changed(api, seen, reopened);
 }
