@@ -345,6 +345,7 @@ export interface ErrorDetail {
     | 'lease_fenced'
     | 'lease_not_renewable'
     | 'budget_closed'
+    | 'budget_not_reopenable'
     | 'webhook_endpoint_disabled'
     | 'tool_exists'
     | 'agent_exists'
@@ -710,6 +711,10 @@ export interface BudgetReply {
   approvedDevelopers: string[];
   /** Whether its keys may create budgets and keys below it. */
   mayDelegate: boolean;
+  /**
+   * Whether it limits what a single developer charges to the consumer keys of the account. Only the owner can close and reopen such a budget, in a session of the console.
+   */
+  limitsConsumerKeys: boolean;
   /** When it stops working, or null. */
   expiresAt: string | null;
   /** Fields of your own, or null. */

@@ -215,6 +215,7 @@ export function wireNode(node, own) {
     approveDevelopers: node.approveDevelopers,
     approvedDevelopers: node.approvedDevelopers,
     mayDelegate: node.mayDelegate,
+    limitsConsumerKeys: false,
     expiresAt: node.expiresAt,
     metadata: node.metadata,
     createdAt: node.createdAt,

@@ -30,8 +30,8 @@ create table farebox.accounts (
   developer_day_micros bigint,
   -- The saved card that its owner chose. Null, or a card that is no longer saved: the newest one is charged.
   processor_card_id text,
-  -- Whether the budget of a single developer (spend_keys.developer) was ever closed. Keys of the account never pay
-  -- that developer again.
+  -- Whether the budget of a single developer (spend_keys.developer) is closed. Keys of the account do not pay that
+  -- developer until it is reopened.
   blocks_developers boolean not null default false,
   constraint accounts_pkey primary key (id),
   constraint accounts_consumer_unique unique (consumer_id),
@@ -358,10 +358,11 @@ create table farebox.budget_details (
 );
 create index budget_details_changed on farebox.budget_details using btree (changed_at) where (changed_at is not null);
 create unique index budget_details_idempotency on farebox.budget_details using btree (ledger, consumer_id, idempotency_hash) where (idempotency_hash is not null);
-create constraint trigger budget_details_audit_close after update of closed_at on farebox.budget_details deferrable initially deferred for each row when (old.closed_at is distinct from new.closed_at) execute function farebox.audit_change('budget.closed', 'consumer_id', 'closed_at');
+create constraint trigger budget_details_audit_close after update of closed_at on farebox.budget_details deferrable initially deferred for each row when (new.closed_at is not null and old.closed_at is distinct from new.closed_at) execute function farebox.audit_change('budget.closed', 'consumer_id', 'closed_at');
 create constraint trigger budget_details_audit_insert after insert on farebox.budget_details deferrable initially deferred for each row execute function farebox.audit_change('budget.created', 'consumer_id', 'parent_id', 'limit_micros', 'window_unit', 'window_limit_micros', 'max_per_call_micros', 'allow_leases', 'max_lease_micros', 'tools', 'developers', 'approve_developers', 'approved_developers', 'may_delegate', 'expires_at');
+create constraint trigger budget_details_audit_reopen after update of closed_at on farebox.budget_details deferrable initially deferred for each row when (old.closed_at is not null and new.closed_at is null) execute function farebox.audit_change('budget.reopened', 'consumer_id', 'closed_at');
 create constraint trigger budget_details_audit_update after update of max_per_call_micros, allow_leases, max_lease_micros, tools, developers, approve_developers, approved_developers, may_delegate, expires_at on farebox.budget_details deferrable initially deferred for each row when (old.max_per_call_micros is distinct from new.max_per_call_micros or old.allow_leases is distinct from new.allow_leases or old.max_lease_micros is distinct from new.max_lease_micros or old.tools is distinct from new.tools or old.developers is distinct from new.developers or old.approve_developers is distinct from new.approve_developers or old.approved_developers is distinct from new.approved_developers or old.may_delegate is distinct from new.may_delegate or old.expires_at is distinct from new.expires_at) execute function farebox.audit_change('budget.changed', 'consumer_id', 'max_per_call_micros', 'allow_leases', 'max_lease_micros', 'tools', 'developers', 'approve_developers', 'approved_developers', 'may_delegate', 'expires_at');
-create trigger budget_details_block_developer after update of closed_at on farebox.budget_details for each row when (old.closed_at is null and new.closed_at is not null) execute function farebox.block_developer();
+create trigger budget_details_block_developer after update of closed_at on farebox.budget_details for each row when ((old.closed_at is null) <> (new.closed_at is null)) execute function farebox.block_developer();
 
 -- What the keys of a budget and of all below it spent: the sums of key_spending, by tool and by developer. A
 -- charge counts once in each of the two groupings.
@@ -1148,6 +1149,7 @@ create table farebox.spend_keys (
   constraint spend_keys_account_id_fkey foreign key (account_id) references farebox.accounts(id),
   constraint spend_keys_hash_is_sha256 check (octet_length(hash) = 32)
 ) with (fillfactor=90);
+create unique index spend_keys_budget_of_developer on farebox.spend_keys using btree (ledger, consumer_id, budget) where (developer is not null);
 create index spend_keys_changed on farebox.spend_keys using btree (changed_at) where (changed_at is not null);
 create unique index spend_keys_developer on farebox.spend_keys using btree (ledger, consumer_id, developer) where (developer is not null);
 create unique index spend_keys_idempotency on farebox.spend_keys using btree (ledger, consumer_id, idempotency_hash) where (idempotency_hash is not null);

@@ -13,6 +13,7 @@ import {
 } from '../store/budgets/change-budgets.ts';
 import { closeAllBudgets } from '../store/budgets/close-all-budgets.ts';
 import { releaseOpenHolds } from '../store/budgets/open-holds.ts';
+import { reopenBudget } from '../store/budgets/reopen-budget.ts';
 import { readBudgetUsage } from '../store/budgets/usage.ts';
 import {
   changesIn,
@@ -44,6 +45,11 @@ export function register(budget: Command): void {
     .description('close a budget, all budgets below it and all their keys permanently')
     .option('--release-holds', 'release what open holds by these keys reserve', false)
     .action(close);
+  common(budget.command('reopen <budget>'))
+    .description(
+      'reopen the closed budget of a single developer, which can then charge consumer keys of the account again',
+    )
+    .action(reopen);
   common(budget.command('close-all <account>'))
     .description(
       'end all spend keys of an account, and close its budgets except those of single developers, permanently',
@@ -123,6 +129,15 @@ async function close(
   }).catch(ifLost('Repeat the command: a budget that is closed stays closed.'));
 }
 
+async function reopen(id: string, { json, dataDir }: Common): Promise<void> {
+  await withDatabase(dataDir, async (database) => {
+    const view = { ...(await getPlace(database, id)), root: null };
+    const result = await reopenBudget(database, view, uuidOfBudget(id));
+    if (result.kind !== 'changed') throw new CommandError(REFUSALS[result.kind]);
+    print(shown(result.budget), json);
+  }).catch(ifLost(SAME_AGAIN));
+}
+
 async function closeAll(
   who: string,
   { releaseHolds, json, dataDir }: Common & { readonly releaseHolds: boolean },
@@ -175,6 +190,7 @@ const REFUSALS = {
   unknown_parent: 'The parent is not a budget of this account.',
   unknown_budget: 'The budget was not found.',
   closed: 'The budget is closed or expired, or one above it is.',
+  not_reopenable: 'Only a budget that limits a single developer to consumer keys can be reopened.',
   too_deep: 'The tree of budgets is already at its maximum depth.',
   too_many: 'The account already has the maximum number of budgets.',
   known: 'The budget already exists.',

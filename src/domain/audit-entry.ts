@@ -28,6 +28,7 @@ const SUBJECTS: Readonly<Record<string, IdKind>> = {
   'budget.created': 'budget',
   'budget.changed': 'budget',
   'budget.closed': 'budget',
+  'budget.reopened': 'budget',
 };
 
 /** Columns of details that are ids, or lists of ids. */

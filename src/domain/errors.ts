@@ -110,6 +110,10 @@ export const ERRORS = {
     'This lease cannot be renewed: it is 24 hours old, it already ends later than you ask, or a window of its budget has started or changed since it was taken. Settle it and take a new one.',
   ],
   budget_closed: [409, 'The budget is closed or expired, or one above it is.'],
+  budget_not_reopenable: [
+    409,
+    'Only a budget that limits a single developer to consumer keys can be reopened. Create a new one.',
+  ],
   webhook_endpoint_disabled: [409, 'The webhook endpoint is disabled. Enable it first.'],
   tool_exists: [409, 'A tool with this name is already registered.'],
   agent_exists: [409, 'Another account has registered this agent id. Choose another id.'],

@@ -185,6 +185,12 @@ export const BudgetReply = Closed({
     description: 'Whether its keys may create budgets and keys below it.',
     examples: [false],
   }),
+  limitsConsumerKeys: Type.Boolean({
+    description:
+      'Whether it limits what a single developer charges to the consumer keys of the account. Only the owner can close ' +
+      'and reopen such a budget, in a session of the console.',
+    examples: [false],
+  }),
   expiresAt: OrNull(TimeOf('When it stops working.'), 'When it stops working, or null.'),
   metadata: OrNull(Metadata, 'Fields of your own, or null.', { agent: 'a-17' }),
   createdAt: TimeOf('When it was created, in UTC.'),

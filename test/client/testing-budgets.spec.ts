@@ -62,6 +62,7 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
         approveDevelopers: false,
         approvedDevelopers: [],
         mayDelegate: false,
+        limitsConsumerKeys: false,
         expiresAt: null,
         metadata: { team: 'a' },
       });

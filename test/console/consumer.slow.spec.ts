@@ -24,6 +24,7 @@ const HEADER_PX = 56;
 const MANY = 101;
 /** Where the noon of a UTC day is in the next day. */
 const AHEAD_OF_UTC = 'Pacific/Auckland';
+const ALLOW = 'Allow developer again';
 const APPROVAL = 'A developer needs your approval before its first charge';
 
 describe('the console for consumers', function () {
@@ -260,6 +261,44 @@ describe('the console for consumers', function () {
     await page.getByRole('button', { name: 'Release open holds' }).click();
     await release();
     await page.getByText('$0.00 spent or held').waitFor();
+  });
+
+  it('blocks a developer by closing its budget, allows it again, and offers that for no other budget', async () => {
+    await open();
+    const { api } = harness.stack;
+    const account = await harness.newAccount(20);
+    const status = async (amount: number) => (await charge(api, account, { amount })).status;
+    await window.enter(account, '/keys');
+    await page.getByLabel('Daily limit for each developer (UTC)').fill('2');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await until(async () => (await status(2.01)) === 402);
+    await window.go('/budgets');
+    await page.getByRole('link', { name: `Account keys: ${account.developerId}` }).click();
+    await page.getByRole('button', { name: 'Close', exact: true }).click();
+    const close = await openedDialog(page, 'Close budget');
+    await close.getByText('until you allow it again on this page').waitFor();
+    assert.equal(await close.getByText('cannot be undone').count(), 0);
+    await close.getByRole('button', { name: 'Close budget' }).click();
+    await until(async () => (await status(0.5)) === 403);
+    await page.getByRole('button', { name: ALLOW }).click();
+    const allow = await openedDialog(page, ALLOW);
+    await allow.getByRole('button', { name: 'Cancel' }).click();
+    await allow.waitFor({ state: 'detached' });
+    assert.equal(await status(0.5), 403);
+    await page.getByRole('button', { name: ALLOW }).click();
+    await (await openedDialog(page, ALLOW)).getByRole('button', { name: ALLOW }).click();
+    await page.getByText('The developer can charge your consumer keys again.').waitFor();
+    await page.getByRole('button', { name: 'Edit limits' }).waitFor();
+    await until(async () => (await status(0.5)) === 201);
+
+    const developers = [account.developerId];
+    const { id } = await makeBudget(api, account.consumerKey, { developers });
+    await closeBudget(api, account.consumerKey, id);
+    await window.go(`/budgets?budget=${id}`);
+    await page.getByRole('button', { name: 'Release open holds' }).waitFor();
+    assert.equal(await page.getByRole('button', { name: ALLOW }).count(), 0);
+    await window.go('/audit-log');
+    await page.getByText('Budget reopened').waitFor();
   });
 
   it('shows the keys of an expired budget as ended, and lets its owner prolong it', async () => {

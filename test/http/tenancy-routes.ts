@@ -175,6 +175,7 @@ export const ROUTES: Readonly<Record<string, Row>> = {
   'GET /v1/budgets/:id': { role: 'payer', names: 'budget' },
   'PATCH /v1/budgets/:id': { role: 'payer', body: () => ({ limit: 1 }), names: 'budget' },
   'POST /v1/budgets/:id/close': { role: 'payer', names: 'budget' },
+  'POST /v1/budgets/:id/reopen': { role: 'session', names: 'budget' },
   'GET /v1/budgets/:id/usage': { role: 'payer', names: 'budget' },
   'GET /v1/budgets/:id/refusals': { role: 'payer', names: 'budget' },
   'GET /v1/budgets/:id/usage.csv': { role: 'payer', names: 'budget' },

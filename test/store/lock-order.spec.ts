@@ -9,6 +9,7 @@ import { asMicros } from '../../src/domain/money.ts';
 import { changeAccountKeys } from '../../src/store/accounts/account-keys.ts';
 import { closeBudget, insertBudget } from '../../src/store/budgets/change-budgets.ts';
 import { findDeveloperBudget } from '../../src/store/budgets/developer-budgets.ts';
+import { reopenBudget } from '../../src/store/budgets/reopen-budget.ts';
 import { makeSpendKey } from '../../src/store/budgets/spend-keys.ts';
 import { createDatabase, type Database } from '../../src/store/database.ts';
 import { makeWebhookEndpoint } from '../../src/store/events/webhook-endpoints.ts';
@@ -111,8 +112,8 @@ describe('changes at the same moment', () => {
     await watcher.query('update farebox.auto_top_ups set declines = 1');
     await database.transaction((tx) => recordCardSaved(tx, 'cus_1'));
   };
-  /** Closes the budget of the account's own developer. */
-  async function closeOne(): Promise<() => Promise<unknown>> {
+  /** Closes the budget of the account's own developer, and reopens it. */
+  async function closeAndReopen(): Promise<readonly (() => Promise<unknown>)[]> {
     await changeAccountKeys(database, payer, { developerDayMicros: asMicros(DOLLAR) });
     const { rows } = await watcher.query<{ developerId: string; developerNumber: number }>(
       `select developer_id as "developerId", developer_number as "developerNumber"
@@ -125,7 +126,12 @@ describe('changes at the same moment', () => {
     const asked = { ledger, consumerId, accountId, ...developer, keyId: randomUUID() };
     const found = await findDeveloperBudget(database, asked);
     assert.ok(found.kind === 'found');
-    return () => closeBudget(database, { ledger, consumerId, root: null }, found.budget.budgetId);
+    const view = { ledger, consumerId, accountId, root: null };
+    const { budgetId } = found.budget;
+    return [
+      () => closeBudget(database, view, budgetId),
+      () => reopenBudget(database, view, budgetId),
+    ];
   }
   const disputeOne = async () =>
     payer.report(await payer.topUp(DOLLAR), dispute(processorId('dp'), DOLLAR));
@@ -133,12 +139,12 @@ describe('changes at the same moment', () => {
   for (const [name, pair] of [
     ['an endpoint is made and the account keys change', async () => [makeEndpoint, changeKeys]],
     [
-      'the budget of a developer is closed and the account keys change',
-      async () => [await closeOne(), changeKeys],
+      'the budget of a developer is closed and reopened, and the account keys change',
+      async () => [...(await closeAndReopen()), changeKeys],
     ],
     [
-      'the budget of a developer is closed and an endpoint is made',
-      async () => [await closeOne(), makeEndpoint],
+      'the budget of a developer is closed and reopened, and an endpoint is made',
+      async () => [...(await closeAndReopen()), makeEndpoint],
     ],
     ['a notice is taken up and a spend key is made', async () => [await takeUpOne(), makeKey]],
     [

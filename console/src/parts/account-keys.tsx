@@ -81,8 +81,8 @@ function SettingsForm({ now }: { readonly now: AccountKeys }) {
         />
         <Text size="sm" c="dimmed">
           The first charge of a developer creates a budget for it, which you can change under
-          Budgets. If you close it, the developer cannot charge consumer keys again, even without a
-          limit.
+          Budgets. If you close it, the developer cannot charge consumer keys, even without a limit,
+          until you allow it again there.
         </Text>
         {save.error && <Failed error={save.error} />}
         <Group>

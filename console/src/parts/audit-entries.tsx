@@ -180,6 +180,7 @@ const ACTIONS: Readonly<Record<string, string>> = {
   'budget.created': 'Budget created',
   'budget.changed': 'Budget changed',
   'budget.closed': 'Budget closed',
+  'budget.reopened': 'Budget reopened',
   'card.chosen': 'Card for top-ups chosen',
   'consent.changed': 'Monthly limit of card payments changed',
   'key.created': 'Key created',

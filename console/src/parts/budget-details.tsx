@@ -1,4 +1,4 @@
-/** One budget: its limits, which can be changed, its closing, its spend keys and what they spent. */
+/** One budget: its limits, which can be changed, its closing and reopening, its spend keys and what they spent. */
 import { Anchor, Badge, Button, Group, SegmentedControl, Stack, Table, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useState } from 'react';
@@ -37,7 +37,7 @@ export function BudgetDetails({
   readonly budget: Budget;
   readonly onAddBelow: () => void;
 }) {
-  const [asked, setAsked] = useState<'change' | 'close' | 'release'>();
+  const [asked, setAsked] = useState<'change' | 'close' | 'release' | 'reopen'>();
   const done = () => setAsked(undefined);
   return (
     <>
@@ -45,9 +45,16 @@ export function BudgetDetails({
         title={budget.name}
         aside={
           budget.status === 'closed' ? (
-            <Button size="xs" variant="default" onClick={() => setAsked('release')}>
-              {RELEASE}
-            </Button>
+            <Group gap="xs">
+              {budget.limitsConsumerKeys && (
+                <Button size="xs" variant="default" onClick={() => setAsked('reopen')}>
+                  {REOPEN}
+                </Button>
+              )}
+              <Button size="xs" variant="default" onClick={() => setAsked('release')}>
+                {RELEASE}
+              </Button>
+            </Group>
           ) : (
             <Group gap="xs">
               {budget.status === 'active' && (
@@ -77,6 +84,9 @@ export function BudgetDetails({
         </FormDialog>
         <FormDialog opened={asked === 'close'} onClose={done} title="Close budget">
           {asked === 'close' && <CloseForm budget={budget} onDone={done} />}
+        </FormDialog>
+        <FormDialog opened={asked === 'reopen'} onClose={done} title={REOPEN}>
+          {asked === 'reopen' && <ReopenForm budget={budget} onDone={done} />}
         </FormDialog>
         <FormDialog opened={asked === 'release'} onClose={done} title={RELEASE}>
           {asked === 'release' && (
@@ -212,9 +222,9 @@ function CloseForm({ budget, onDone }: { readonly budget: Budget; readonly onDon
           <bdi>{budget.name}</bdi>
         </b>{' '}
         and of all budgets below it stop working within a second.{' '}
-        {budget.developers?.length === 1 &&
-          'If this budget limits one developer’s charges to your consumer keys, the developer cannot charge them again, even without a daily limit. '}
-        This cannot be undone.
+        {budget.limitsConsumerKeys
+          ? 'The developer can no longer charge your consumer keys, even without a daily limit, until you allow it again on this page.'
+          : 'This cannot be undone.'}
       </Text>
       <ReleaseHolds value={releaseHolds} onChange={setReleaseHolds} />
       {close.error && <Failed error={close.error} />}
@@ -222,6 +232,41 @@ function CloseForm({ budget, onDone }: { readonly budget: Budget; readonly onDon
         <CancelButton />
         <Button color="red.9" loading={close.isPending} onClick={() => close.mutate()}>
           Close budget
+        </Button>
+      </Group>
+    </Stack>
+  );
+}
+
+const REOPEN = 'Allow developer again';
+
+/** Only for a budget that limits one developer’s charges to consumer keys. */
+function ReopenForm({ budget, onDone }: { readonly budget: Budget; readonly onDone: () => void }) {
+  const readAgain = useReadBudgetsAgain();
+  const reopen = useFormRequest({
+    mutationFn: () => write<Budget>(`/v1/budgets/${budget.id}/reopen`),
+    onSuccess: () => {
+      notifications.show({ message: 'The developer can charge your consumer keys again.' });
+      onDone();
+    },
+    onSettled: readAgain,
+  });
+  return (
+    <Stack gap="md">
+      <Text className="breaks">
+        The developer of{' '}
+        <b>
+          <bdi>{budget.name}</bdi>
+        </b>{' '}
+        can charge your consumer keys again within a second: within the limits of this budget if you
+        have set a daily limit for each developer, and without a limit if you have not. Its spend
+        keys and the budgets below it stay closed.
+      </Text>
+      {reopen.error && <Failed error={reopen.error} />}
+      <Group justify="flex-end">
+        <CancelButton />
+        <Button loading={reopen.isPending} onClick={() => reopen.mutate()}>
+          {REOPEN}
         </Button>
       </Group>
     </Stack>

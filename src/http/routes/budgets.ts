@@ -13,12 +13,13 @@ import {
   patchBudget,
   postBudget,
   postBudgetClosing,
+  postBudgetReopening,
 } from '../handlers/budgets/budgets.ts';
 import { getSpendKeys, postSpendKey } from '../handlers/budgets/spend-keys.ts';
 import { exportBudgetUsage, getBudgetUsage } from '../handlers/budgets/usage.ts';
 import { getBudgetRefusals } from '../handlers/refusals/refusals.ts';
 import { csv, get } from '../read-endpoints.ts';
-import { patch, post } from '../write-endpoints.ts';
+import { act, patch, post } from '../write-endpoints.ts';
 
 const budgetParams = { id: Id('budget', 'The id of the budget.') };
 
@@ -66,6 +67,14 @@ export const BUDGET_ENDPOINTS: readonly Endpoint[] = [
     replies: { 200: BudgetReply },
     errors: ['not_found', 'delegation_not_allowed'],
     handle: postBudgetClosing,
+  }),
+  act('/v1/budgets/:id/reopen', {
+    operation: 'reopenBudget',
+    role: 'session',
+    params: budgetParams,
+    replies: { 200: BudgetReply },
+    errors: ['not_found', 'budget_not_reopenable'],
+    handle: postBudgetReopening,
   }),
   get('/v1/budgets/:id/usage', {
     operation: 'getBudgetUsage',

@@ -33,6 +33,8 @@ export interface Budget {
   /** Kept while `approveDevelopers` is false. */
   readonly approvedDevelopers: readonly string[];
   readonly mayDelegate: boolean;
+  /** Whether it limits what a single developer charges to keys of the account (developer-budgets.ts). */
+  readonly limitsConsumerKeys: boolean;
   readonly metadata: Readonly<Record<string, string | number | boolean | null>> | null;
   readonly expiresAt: string | null;
 }

@@ -39,6 +39,7 @@ const BudgetRow = Type.Object({
   approveDevelopers: Type.Boolean(),
   approvedDevelopers: Type.Array(Type.String()),
   mayDelegate: Type.Boolean(),
+  limitsConsumerKeys: Type.Boolean(),
   metadata: storedMetadata,
   expiresAt: nullable(Type.String()),
   hasNext: Type.Boolean(),
@@ -103,6 +104,11 @@ function readWithPaths({ ledger, consumerId }: ConsumerRef, page: Fragment) {
       d.max_per_call_micros as "maxPerCallMicros", d.allow_leases as "allowLeases",
       d.max_lease_micros as "maxLeaseMicros", d.tools, d.developers, d.approve_developers as "approveDevelopers",
       d.approved_developers as "approvedDevelopers", d.may_delegate as "mayDelegate",
+      exists (
+        select from farebox.spend_keys k
+        where k.ledger = ${ledger} and k.consumer_id = ${consumerId} and k.budget = any (array[d.number])
+          and k.developer is not null
+      ) as "limitsConsumerKeys",
       nullif(d.metadata, '')::json as metadata, d.expires_at as "expiresAt",
       d.has_next as "hasNext"
     from page d

@@ -180,8 +180,9 @@ export async function changeBudget(
 }
 
 /**
- * Permanently, with all nodes below it and all their keys. Keys of the account no longer pay the developer, if it is
- * the budget of one, so no key closes such a budget: every tool server has one. Closing it again changes nothing.
+ * Permanently, with all nodes below it and all their keys. If it is the budget of a single developer, keys of the
+ * account do not pay that developer until the owner reopens it (reopen-budget.ts). So no key closes such a budget:
+ * every tool server has one. Closing it again changes nothing.
  */
 export async function closeBudget(
   database: Database,
@@ -195,9 +196,7 @@ export async function closeBudget(
     await actAs(tx, view.by);
     const budget = await findBudget(tx, view, id);
     if (!budget) return { kind: 'unknown_budget' };
-    if (view.by?.kind === 'key' && (await isOfDeveloper(tx, view, budget.number))) {
-      return { kind: 'for_owner' };
-    }
+    if (view.by?.kind === 'key' && budget.limitsConsumerKeys) return { kind: 'for_owner' };
     const node = ofNode(view, budget.number);
     await tx.query(sql.typeAlias('nothing')`
       with counters as (update farebox.budgets set is_closed = true where ${node})
@@ -206,19 +205,6 @@ export async function closeBudget(
     `);
     return { kind: 'changed', budget: await getBudgetOfNumber(tx, view, budget.number) };
   });
-}
-
-/** Whether it limits what a single developer charges to keys of the account. */
-async function isOfDeveloper(
-  tx: Transaction,
-  { ledger, consumerId }: ConsumerRef,
-  number: number,
-): Promise<boolean> {
-  const found = await tx.maybeOne(sql.type(numberRow)`
-    select number from farebox.spend_keys
-    where ledger = ${ledger} and consumer_id = ${consumerId} and budget = ${number} and developer is not null
-  `);
-  return found !== null;
 }
 
 /** To a node whose consumer is locked. */
@@ -304,7 +290,7 @@ export async function setWindow(
   await endRaises(tx, view, numbers, ['window']);
 }
 
-function ofNode({ ledger, consumerId }: ConsumerRef, number: number) {
+export function ofNode({ ledger, consumerId }: ConsumerRef, number: number) {
   return sql.fragment`ledger = ${ledger} and consumer_id = ${consumerId} and number = ${number}`;
 }
 

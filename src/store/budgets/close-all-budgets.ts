@@ -9,9 +9,9 @@ import { lockConsumer, type ConsumerRef } from '../balance/consumers.ts';
 import { row, sql, type Database, type Transaction } from '../database.ts';
 
 /** In one transaction, which holds up the consumer's charges, and all entries of the audit log, for some milliseconds. */
-const AT_ONCE = 100;
+export const AT_ONCE = 100;
 /** In between, others charge and write to the audit log. Every API process reads what changed in the last half minute. */
-const REST_MS = 100;
+export const REST_MS = 100;
 /** Every process heeds a revocation within a second, and has another second to finish what it began before. */
 const REVOKED_EVERYWHERE_MS = 2_000;
 
@@ -19,7 +19,7 @@ const numberRow = row(Type.Object({ number: Type.Integer() }));
 
 /**
  * Returns how many it closed by themselves, without those below them. Budgets of single developers stay
- * (developer-budgets.ts), because a closed one would refuse its developer permanently. It ends what was made in them:
+ * (developer-budgets.ts), because a closed one refuses its developer. It ends what was made in them:
  * the spend keys that somebody can hold, and the budgets below.
  */
 export async function closeAllBudgets(database: Database, consumer: ConsumerRef): Promise<number> {

@@ -43,6 +43,8 @@ export const AUDIT_LOG_CHECKS = {
       union all select 'spend_key.created', id, created_at from farebox.spend_keys
       union all select 'spend_key.revoked', id, revoked_at from farebox.spend_keys
       union all select 'budget.closed', id, closed_at from farebox.budget_details
+      union all select 'budget.reopened', d.id, e.happened_at from farebox.audit_entries e
+      join farebox.budget_details d on d.id = e.subject_id and d.closed_at is null where e.action = 'budget.closed'
       union all select 'budget.created', id, uuid_extract_timestamp(id) from farebox.budget_details
       union all select 'operator.acted', id, created_at from farebox.operator_actions
       union all select 'approval.decided', id, decided_at from farebox.approvals where decision is not null

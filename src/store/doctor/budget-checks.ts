@@ -155,13 +155,17 @@ export const BUDGET_CHECKS = {
     where (d.path = coalesce(a.path, '{}') || d.number and (cardinality(d.path) = 1 or a.number < d.number)
       and b.is_closed = (d.closed_at is not null)) is not true`,
 
-  'an account knows that it closed the budget of a developer': sql.fragment`
-    select 'account ' || k.account_id, 'closed ' || string_agg('budget ' || d.id, ', ' order by d.number)
-    from farebox.spend_keys k
-    join farebox.budget_details d on d.ledger = k.ledger and d.consumer_id = k.consumer_id and d.number = k.budget
-    join farebox.accounts a on a.id = k.account_id
-    where k.developer is not null and d.closed_at is not null and not a.blocks_developers
-    group by k.account_id`,
+  'an account knows whether the budget of a developer is closed': sql.fragment`
+    select 'account ' || a.id, coalesce('closed ' || c.budgets, 'none is closed')
+    from farebox.accounts a
+    left join (
+      select k.account_id as id, string_agg('budget ' || d.id, ', ' order by d.number) as budgets
+      from farebox.spend_keys k
+      join farebox.budget_details d on d.ledger = k.ledger and d.consumer_id = k.consumer_id and d.number = k.budget
+      where k.developer is not null and d.closed_at is not null
+      group by k.account_id
+    ) c using (id)
+    where a.blocks_developers <> (c.id is not null)`,
 
   'a spend key has the path of its budget': sql.fragment`
     select 'key ' || k.id, 'path ' || k.path::text || ', its budget has ' || coalesce(d.path::text, 'none')

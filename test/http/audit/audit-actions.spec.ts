@@ -4,13 +4,14 @@ import { Client } from 'pg';
 import { CONSENT_TERMS } from '../../../src/domain/consent-terms.ts';
 import { idPattern, type IdKind } from '../../../src/domain/ids.ts';
 import { OperatorAuditLogReply } from '../../../src/schemas/audit-log.ts';
+import { BudgetsReply } from '../../../src/schemas/budgets.ts';
 import { createAccount, type TestAccount } from '../../support/accounts.ts';
 import { ask, decide } from '../../support/approval-requests.ts';
 import { changeBudget, closeBudget, makeBudget, makeKey } from '../../support/budget-requests.ts';
-import { bodyOf, call, type Answer } from '../../support/http.ts';
+import { bodyOf, call, charge, type Answer } from '../../support/http.ts';
 import { askForTopUp } from '../../support/payments.ts';
 import { mailedToken, makeOperator, signIn } from '../../support/sessions.ts';
-import { farebox, startStack, type Stack } from '../../support/stack.ts';
+import { farebox, startStack, until, type Stack } from '../../support/stack.ts';
 import { totp } from '../../support/totp.ts';
 import { read } from '../../tree/sources.ts';
 
@@ -82,6 +83,8 @@ describe('the audit log', () => {
     (await made('/v1/webhook-endpoints', { url: 'http://127.0.0.1:9/' }))['id'];
   const consent = () => made('/v1/consent', { ceiling: 30, ...TERMS });
 
+  const listed = async () =>
+    bodyOf(await call(stack.api, 'GET', '/v1/budgets', { headers }), 200, BudgetsReply);
   const budget = async () => (await makeBudget(stack.api, account.consumerKey, { limit: 1 })).id;
   async function spendKey(): Promise<string> {
     return (await makeKey(stack.api, account.consumerKey, await budget())).id;
@@ -134,6 +137,16 @@ describe('the audit log', () => {
       await closeBudget(stack.api, account.consumerKey, await budget());
     }, 'budget'),
     'budget.created': byApi(() => budget(), 'budget'),
+    'budget.reopened': byApi(async () => {
+      await send('/v1/account-keys', { developerDayLimit: 1 });
+      const id = await until(async () => {
+        await charge(stack.api, account, { amount: 2 });
+        const { budgets } = await listed();
+        return budgets.find(({ limitsConsumerKeys }) => limitsConsumerKeys)?.id;
+      });
+      await send(`/v1/budgets/${id}/close`);
+      await send(`/v1/budgets/${id}/reopen`);
+    }, 'budget'),
     'consent.changed': byApi(consent, 'account'),
     'key.created': byApi(newKey, 'key'),
     'key.expiry_set': byApi(

@@ -56,6 +56,7 @@ describe('budgets', () => {
       approveDevelopers: false,
       approvedDevelopers: [],
       mayDelegate: false,
+      limitsConsumerKeys: false,
       expiresAt: null,
       metadata: null,
     });

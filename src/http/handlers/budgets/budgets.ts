@@ -34,6 +34,7 @@ import {
   type BudgetSettings,
 } from '../../../store/budgets/change-budgets.ts';
 import { releaseOpenHolds } from '../../../store/budgets/open-holds.ts';
+import { reopenBudget } from '../../../store/budgets/reopen-budget.ts';
 import { credentialOf } from '../../authenticate.ts';
 import { afterCommit } from '../../answer-errors.ts';
 import { amountOf, CHARGEABLE, type AmountRule } from '../../amounts.ts';
@@ -191,6 +192,22 @@ export async function postBudgetClosing(
   });
 }
 
+/** Only a budget that limits a single developer. Keys of any other budget were handed out, and stay ended. */
+export async function postBudgetReopening(
+  api: Api,
+  { caller, params }: Request,
+): Promise<Reply<BudgetReply>> {
+  const seen = await seenBy(api, caller);
+  const { accountId } = caller;
+  const reopened = await reopenBudget(
+    api.database,
+    { ...seen, accountId },
+    idOf(params['id'] ?? ''),
+  );
+  if (reopened.kind === 'not_reopenable') throw notReopenable();
+  return changed(api, seen, reopened);
+}
+
 function changed(
   api: Api,
   seen: Seen,
@@ -287,7 +304,14 @@ export function budgetClosed(): ApiError {
 function onlyByOwner(): ApiError {
   return new ApiError(
     'session_required',
-    'The budget limits a single developer, which can never charge keys of the account again once it is closed. Only the owner can close it, in the console.',
+    'The budget limits a single developer, which cannot charge keys of the account once it is closed. Only the owner can close and reopen it, in the console.',
+  );
+}
+
+function notReopenable(): ApiError {
+  return new ApiError(
+    'budget_not_reopenable',
+    'Only a budget that limits a single developer to consumer keys of the account can be reopened. Create a new budget.',
   );
 }
 
@@ -322,6 +346,7 @@ function wireBudget({ own }: Seen, budget: Budget): BudgetReply {
     approveDevelopers: budget.approveDevelopers,
     approvedDevelopers: budget.approvedDevelopers.map((id) => wireId('developer', id)),
     mayDelegate: budget.mayDelegate,
+    limitsConsumerKeys: budget.limitsConsumerKeys,
     expiresAt: budget.expiresAt,
     metadata: budget.metadata,
     createdAt: uuidTime(budget.id),

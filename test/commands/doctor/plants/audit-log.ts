@@ -141,6 +141,20 @@ export const AUDIT_LOG_FAULTS: readonly Fault[] = [
     ],
   },
   {
+    what: 'a budget reopened while the triggers were off',
+    statements: [
+      'alter table farebox.budget_details disable trigger user',
+      `insert into farebox.budget_details (id, ledger, consumer_id, number, path, name)
+        values ('00000000-0000-7000-8000-000000000007', 0, uuidv7(), 1, '{1}', 'planted')`,
+      'alter table farebox.budget_details enable trigger user',
+      `update farebox.budget_details set closed_at = now() where name = 'planted'`,
+      'alter table farebox.budget_details disable trigger user',
+      `update farebox.budget_details set closed_at = null where name = 'planted'`,
+      'alter table farebox.budget_details enable trigger user',
+    ],
+    finds: [[COMPLETE, 'budget.reopened 00000000-0000-7000-8000-000000000007']],
+  },
+  {
     what: 'refunds requested and a fraud warning dismissed while the triggers were off',
     statements: [
       'alter table farebox.reversals disable trigger user',

@@ -6,7 +6,7 @@ const WINDOW = 'a window counted what its keys charged and held since it began';
 const LIMIT = 'every budget is within the limits that applied';
 const MARK = 'the next mark of a limit is a mark of that limit, above what is used';
 const PATH = 'a budget has a path from its root, and is closed in both of its rows';
-const BLOCKED = 'an account knows that it closed the budget of a developer';
+const BLOCKED = 'an account knows whether the budget of a developer is closed';
 const KEY_PATH = 'a spend key has the path of its budget';
 const BY_DAY = 'the daily spending of a key and its tail equal its charges';
 const IN_ALL = 'the total spending of a key equals its daily spending';
@@ -169,6 +169,11 @@ export const BUDGET_PLANTS: readonly Plant[] = [
       `update farebox.budget_details set closed_at = now() where id = ':checkout'`,
       `update farebox.spend_keys set developer = 1 where id = ':manual'`,
     ],
+    ({ account }) => [[BLOCKED, `account ${account}`]],
+  ),
+  plant(
+    'an account that looks for closed budgets of developers and has none',
+    [`update farebox.accounts set blocks_developers = true where id = ':account'`],
     ({ account }) => [[BLOCKED, `account ${account}`]],
   ),
   plant(
