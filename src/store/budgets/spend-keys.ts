@@ -142,8 +142,7 @@ export async function listSpendKeys(
 
 /**
  * Immediately. Does not change a key that was revoked before. Null when the view has no such key. A key never ends a
- * key of its own node. With `endsHolds`, no hold is placed by it after this, not even by a process that has not heard of
- * it.
+ * key of its own node. With `endsHolds`, it places no hold after this, not even in a process that has not heard of it.
  */
 export async function revokeSpendKey(
   database: Database,
