@@ -434,7 +434,9 @@ describe('spend keys', () => {
     };
     bodyOf(await act(key, revoked.id, 'revoke'), 200, KeyReply);
     await ends(revoked.key);
-    const fresh = bodyOf(await act(key, rolled.id, 'roll'), 201, NewKeyReply);
+    const answer = await act(key, rolled.id, 'roll');
+    assert.equal(answer.headers.get('cache-control'), 'no-store');
+    const fresh = bodyOf(answer, 201, NewKeyReply);
     assert.deepEqual([fresh.name, fresh.budgetId], ['rolled', leaf.id]);
     await ends(rolled.key);
     assert.equal(await status(fresh.key), 201);

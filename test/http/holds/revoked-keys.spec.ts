@@ -1,5 +1,6 @@
 /** A consumer key of an account that is revoked with `releaseHolds`: what the account's consumer keys reserve comes back. */
 import assert from 'node:assert/strict';
+import { BalanceReply } from '../../../src/schemas/balance.ts';
 import { AccountKeysReply, KeyReply, KeysReply, NewKeyReply } from '../../../src/schemas/keys.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { openTestApi } from '../../support/api.ts';
@@ -65,6 +66,20 @@ describe('open holds by a consumer key that is revoked', () => {
     for (let n = 0; n < 2; n += 1) bodyOf(await releasing(id), 200, KeyReply);
     await isReleased(left.id);
     bodyOf(await post(`/v1/keys/${id}/revoke`), 200, KeyReply);
+  });
+
+  it('are released, however many they are', async () => {
+    const { consumerKey: apiKey, developerKey } = account;
+    const entry = { op: 'hold', apiKey, tool: 'search', amount: 0.01 };
+    const body = { charges: Array.from({ length: 201 }, () => entry) };
+    await call(api, 'POST', '/v1/charges/batch', { key: developerKey, body });
+    const held = async () => {
+      const answer = await call(api, 'GET', '/v1/balance', { headers });
+      return bodyOf(answer, 200, BalanceReply).held;
+    };
+    assert.equal(await held(), 2.01);
+    bodyOf(await releasing(await keyId('consumer')), 200, KeyReply);
+    assert.equal(await held(), 0);
   });
 
   it('are released when the revocation is repeated after a lock stopped it', async () => {

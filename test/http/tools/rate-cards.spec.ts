@@ -40,6 +40,12 @@ describe('rate cards', () => {
   const made = async (changes = {}, headers = {}) =>
     bodyOf(await asked(changes, headers), 201, ChargeReply);
   const quote = async (body: unknown) => bodyOf(await post('/v1/quote', body), 200, QuoteReply);
+  const batch = async (charges: readonly object[]) =>
+    bodyOf(await post('/v1/charges/batch', { charges }), 200, ChargeBatchReply).results;
+  function receiptOf(result: object | undefined): string {
+    assert.ok(result && 'receipt' in result && typeof result.receipt === 'string');
+    return result.receipt;
+  }
   async function verified(receipt: string) {
     const { valid, charge: found } = bodyOf(
       await post('/v1/receipts/verify', { receipt }),
@@ -81,6 +87,13 @@ describe('rate cards', () => {
       assert.deepEqual(await shown(), { card: undefined, cardVersion: undefined });
       await change({ card: CARD });
       assert.deepEqual(await shown(), { card: CARD, cardVersion: 3 });
+      const dearer = { ...CARD, input: 0.000003 };
+      assert.partialDeepStrictEqual(await change({ card: dearer }), {
+        card: dearer,
+        cardVersion: 4,
+      });
+      const { amount, cardVersion: charged } = await made({ units: { input: 1 } });
+      assert.deepEqual({ amount, charged }, { amount: 0.000003, charged: 4 });
     });
 
     it('may be added to a name that was only charged, and is null for other tools', async () => {
@@ -231,6 +244,16 @@ describe('rate cards', () => {
       });
     });
 
+    it('takes a unit that was just added, in every process', async () => {
+      const [, second] = api.servers;
+      assert.ok(second);
+      const there = (units: object) =>
+        charge(second, account, { tool: 'llm', amount: undefined, units });
+      bodyOf(await there(UNITS), 201, ChargeReply);
+      await change({ card: { ...CARD, image: 0.5 } });
+      assert.equal(bodyOf(await there({ image: 1 }), 201, ChargeReply).amount, 0.5);
+    });
+
     it('is charged once for its idempotency key, also after the card was changed or removed', async () => {
       const headers = keyed('call-1');
       const first = await made({}, headers);
@@ -252,13 +275,15 @@ describe('rate cards', () => {
     });
 
     it('is decided by the exact cost when the balance is short', async () => {
-      const poor = await api.createAccount(0.0065);
-      const apiKey = poor.consumerKey;
-      assert.equal((await made({ apiKey })).balance, 0);
-      const refused = await asked({ apiKey, units: { input: 1 } });
-      assert.partialDeepStrictEqual(refused.body, {
-        error: { code: 'insufficient_balance', required: 0.000002 },
-      });
+      const { consumerKey: apiKey } = await api.createAccount(0.013);
+      assert.equal((await made({ apiKey })).balance, 0.0065);
+      const one = { apiKey, tool: 'llm', units: { input: 1 } };
+      const results = await batch([{ ...one, units: UNITS }, one]);
+      assert.partialDeepStrictEqual(results[0], { status: 201, amount: COST, balance: 0 });
+      assert.partialDeepStrictEqual(await verified(receiptOf(results[0])), { cardVersion: 1 });
+      const refusal = { error: { code: 'insufficient_balance', required: 0.000002 } };
+      assert.partialDeepStrictEqual(results[1], refusal);
+      assert.partialDeepStrictEqual((await asked(one)).body, refusal);
     });
 
     it('is refused with the reason, and takes nothing', async () => {
@@ -306,18 +331,12 @@ describe('rate cards', () => {
 
     it('stands beside charges by amount in a batch, each with its own version', async () => {
       const { consumerKey: apiKey } = account;
-      const { results } = bodyOf(
-        await post('/v1/charges/batch', {
-          charges: [
-            { apiKey, tool: 'llm', units: UNITS },
-            { apiKey, tool: 'search', amount: 1 },
-            { apiKey, tool: 'llm', units: { image: 1 } },
-            { op: 'hold', apiKey, tool: 'llm', units: UNITS },
-          ],
-        }),
-        200,
-        ChargeBatchReply,
-      );
+      const results = await batch([
+        { apiKey, tool: 'llm', units: UNITS },
+        { apiKey, tool: 'search', amount: 1 },
+        { apiKey, tool: 'llm', units: { image: 1 } },
+        { op: 'hold', apiKey, tool: 'llm', units: UNITS },
+      ]);
       assert.partialDeepStrictEqual(results, [
         { status: 201, amount: COST, cardVersion: 1 },
         { status: 201, amount: 1 },
@@ -325,6 +344,7 @@ describe('rate cards', () => {
         { status: 201, hold: { amount: COST } },
       ]);
       assert.equal('cardVersion' in (results[1] ?? {}), false);
+      assert.partialDeepStrictEqual(await verified(receiptOf(results[0])), { cardVersion: 1 });
     });
   });
 

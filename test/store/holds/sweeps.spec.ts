@@ -1,14 +1,23 @@
 /** Sweeps of many expired holds of one consumer: in steps that are short, beside each other. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
+import { HOLD_SECONDS_MAX } from '../../../src/domain/hold.ts';
 import { readBacklog } from '../../../src/store/operators/backlog.ts';
 import { expireHolds } from '../../../src/store/holds/expire-holds.ts';
 import { newConsumers } from '../../support/charge-drafts.ts';
-import { placeAll, placing, proveHolds } from '../../support/hold-drafts.ts';
+import {
+  extending,
+  placeAll,
+  placing,
+  postEntries,
+  proveHolds,
+} from '../../support/hold-drafts.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
 
 const FLUSHES = 30;
 const HOLDS_PER_FLUSH = 200;
+/** Each flush makes a row of those that are due, and so does an extension: that hold is in two rows. */
+const ROWS = FLUSHES + 1;
 /** As migrations/functions/expire_holds.sql says: 2,000, and the rest of the last flush. */
 const HOLDS_PER_STEP_MAX = 2_000 + HOLDS_PER_FLUSH - 1;
 
@@ -31,10 +40,12 @@ describe('sweeps of many expired holds', () => {
   beforeEach(async () => {
     const [consumer] = await newConsumers(client, 1, 1_000_000);
     for (let flush = 0; flush < FLUSHES; flush += 1) {
-      await placeAll(
+      const [first = ''] = await placeAll(
         ledger.database,
         Array.from({ length: HOLDS_PER_FLUSH }, () => placing(consumer!, 1)),
       );
+      // Beside the first flush, so that one step has both of its rows.
+      if (flush === 0) await postEntries(ledger.database, [extending(first, HOLD_SECONDS_MAX)]);
     }
     await client.query(
       `with late as (update farebox.holds set expires_at = now() where state = 0)
@@ -57,7 +68,7 @@ describe('sweeps of many expired holds', () => {
 
   it('closes a bounded number in each step, and shows the operators what is left', async () => {
     const before = await overdue();
-    assert.equal(before?.count, FLUSHES);
+    assert.equal(before?.count, ROWS);
     assert.ok(before.ageSeconds >= 600);
     const closed = await sweep();
     assert.equal(sum(closed), FLUSHES * HOLDS_PER_FLUSH);

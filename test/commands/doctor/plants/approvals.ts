@@ -1,5 +1,5 @@
 /** Faults of approvals: questions that nobody takes up, raises that do not apply, and calls that none allowed. */
-import type { Plant } from '../planted-books.ts';
+import type { Plant, Planted } from '../planted-books.ts';
 
 const ENDS = 'every approval has a workflow and ends on time';
 const APPLIES = 'a limit that an approval raised is the one that applies';
@@ -20,6 +20,15 @@ const decided = (decision: string, set: string, id = ':checkout') =>
   asked(id, `status = 'approved', decision = '${decision}', decided_at = now(), ${set}`);
 const raised = (toMicros: number) =>
   decided('raise', `is_raise_in_force = true, raised_to_micros = ${toMicros}`);
+const setBudget = (set: string) =>
+  `update farebox.budgets set ${set} where consumer_id = ':consumer'`;
+const ofScope = (scope: string) =>
+  `update farebox.approvals set scope = '${scope}' where id = ':checkout'`;
+const HELD_BY_KEY = `
+  insert into farebox.holds (id, ledger, consumer_id, developer, tool, amount_micros, balance_micros, expires_at,
+      held_micros, spend_key)
+    select ':manualCredit', ledger, id, 1, 'search', 1000000, 7000000, '2100-01-01Z', 1000000, 1
+    from farebox.consumers where id = ':consumer'`;
 const PAID_BY_KEY = `update farebox.charges set origin = int4send(1) where id = ':lastCharge'`;
 
 export const APPROVAL_PLANTS: readonly Plant[] = [
@@ -41,6 +50,30 @@ export const APPROVAL_PLANTS: readonly Plant[] = [
     finds: ({ checkout }) => [[APPLIES, `approval ${checkout}`]],
   },
   {
+    what: 'a raise of a window that applies',
+    statements: [
+      ...raised(6_000_000),
+      ofScope('window'),
+      setBudget('window_limit_micros = 6000000'),
+    ],
+    finds: () => [],
+  },
+  {
+    what: 'a raise of one call that applies',
+    statements: [
+      ...raised(6_000_000),
+      ofScope('per_call'),
+      `insert into farebox.budget_details (id, ledger, consumer_id, number, path, name, max_per_call_micros)
+        select ':adjustment', ledger, id, 1, '{1}', 'a test', 6000000 from farebox.consumers where id = ':consumer'`,
+    ],
+    finds: () => [],
+  },
+  ...['window', 'per_call'].map((scope) => ({
+    what: `a raise that its budget has in all, and not for the scope ${scope}`,
+    statements: [...raised(5_000_000), ofScope(scope)],
+    finds: ({ checkout }: Planted) => [[APPLIES, `approval ${checkout}`]] as const,
+  })),
+  {
     what: 'a raise of a budget that is gone',
     statements: [
       ...raised(5_000_000),
@@ -54,13 +87,22 @@ export const APPROVAL_PLANTS: readonly Plant[] = [
     finds: () => [],
   },
   {
-    what: 'a one-time approval that a larger call used',
-    statements: [
-      PAID_BY_KEY,
-      ...decided('once', `used_by = ':lastCharge', amount_micros = 999999`),
-    ],
-    finds: ({ checkout }) => [[ONCE, `approval ${checkout}`]],
+    what: 'a one-time approval that its hold used',
+    statements: [HELD_BY_KEY, ...decided('once', `used_by = ':manualCredit'`)],
+    finds: () => [],
   },
+  ...['amount_micros = 999999', 'developer = 2', `tool = 'other'`, 'spend_key = 2'].flatMap((set) =>
+    (
+      [
+        ['charge', PAID_BY_KEY, ':lastCharge'],
+        ['hold', HELD_BY_KEY, ':manualCredit'],
+      ] as const
+    ).map(([what, used, id]) => ({
+      what: `a one-time approval of a call with ${set} that another ${what} used`,
+      statements: [used, ...decided('once', `used_by = '${id}', ${set}`)],
+      finds: ({ checkout }: Planted) => [[ONCE, `approval ${checkout}`]] as const,
+    })),
+  ),
   {
     what: 'a one-time approval that a call used which nobody made',
     statements: decided('once', `used_by = ':adjustment'`),

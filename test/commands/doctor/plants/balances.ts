@@ -111,6 +111,13 @@ export const BALANCE_PLANTS: readonly Plant[] = [
     finds: ({ adjustment }) => [[SIGN, `movement ${adjustment}`]],
   },
   {
+    what: 'a credit of a refund that names no charge',
+    statements: [
+      `update farebox.movements set kind = 'charge_refund', reason = null where id = ':adjustment'`,
+    ],
+    finds: ({ adjustment }) => [[SIGN, `movement ${adjustment}`]],
+  },
+  {
     what: 'a credit that became a dispute',
     statements: [`update farebox.movements set kind = 'dispute' where id = ':checkoutCredit'`],
     finds: ({ checkoutCredit }) => [[SIGN, `movement ${checkoutCredit}`]],
@@ -136,6 +143,13 @@ export const BALANCE_PLANTS: readonly Plant[] = [
   {
     what: 'a lot that was shifted',
     statements: [setLot('adjustment', 'from_micros = from_micros + 1, to_micros = to_micros + 1')],
+    finds: ({ consumer }) => [[FOLLOW, `consumer ${consumer}`]],
+  },
+  {
+    what: 'a lot between two others that was shifted',
+    statements: [
+      setLot('checkoutCredit', 'from_micros = from_micros + 1, to_micros = to_micros + 1'),
+    ],
     finds: ({ consumer }) => [[FOLLOW, `consumer ${consumer}`]],
   },
   {

@@ -158,6 +158,17 @@ export const BUDGET_PLANTS: readonly Plant[] = [
     ],
   ),
   plant(
+    'a budget that is older than the one above it',
+    [
+      budgets('number = 9', 'number = 1'),
+      `update farebox.budget_details set number = 9, path = '{9}' where id = ':adjustment'`,
+      `update farebox.budget_details set path = '{9,2}' where id = ':checkout'`,
+      `update farebox.spend_keys set path = '{9,2}' where id = ':manual'`,
+      `update farebox.budget_spending set budget = 9 where consumer_id = ':consumer' and budget = 1`,
+    ],
+    ({ checkout }) => [[PATH, `budget ${checkout}`]],
+  ),
+  plant(
     'a budget that is closed for the debit alone',
     [budgets('is_closed = true')],
     ({ checkout }) => [[PATH, `budget ${checkout}`]],

@@ -1,5 +1,5 @@
 /** Faults of a charge or its refunds. */
-import { TEST_ACCOUNT, TEST_DEVELOPER, type Plant } from '../planted-books.ts';
+import { TEST_ACCOUNT, TEST_DEVELOPER, type Plant, type Planted } from '../planted-books.ts';
 
 const CONSUMER = 'a charge has a consumer';
 const SUM = 'spent is the sum of charges';
@@ -171,6 +171,15 @@ export const CHARGE_PLANTS: readonly Plant[] = [
     finds: ({ lastCharge }) => [[CARD, `charge ${lastCharge}`]],
   },
   {
+    what: "a rate card that another developer's tool of this name had",
+    statements: [
+      `insert into farebox.tools (id, developer_id, name) values (':adjustment', uuidv7(), 'search')`,
+      `insert into farebox.rate_cards (tool_id, version, units, unit_picos) values (':adjustment', 8, '{input}', '{1}')`,
+      setCharge('lastCharge', `origin = int4send(0) || int2send(8::int2)`),
+    ],
+    finds: ({ lastCharge }) => [[CARD, `charge ${lastCharge}`]],
+  },
+  {
     what: 'a charge from the future',
     statements: [setCharge('lastCharge', `id = 'ffffffff-0000-7000-8000-000000000001'`)],
     finds: () => [[SHOWN, 'charge ffffffff-0000-7000-8000-000000000001']],
@@ -238,6 +247,14 @@ export const CHARGE_PLANTS: readonly Plant[] = [
     statements: refund(AN_HOUR_AGO, 400_000, { refundedMicros: 500_000 }),
     finds: ({ firstCharge }) => [[REFUNDS, `charge ${firstCharge}`]],
   },
+  ...['developer = 2', `tool = 'other'`].map((change) => ({
+    what: `a refund that is of another developer or tool than its charge: ${change}`,
+    statements: [
+      ...refund(AN_HOUR_AGO, 1_000_000),
+      `update farebox.charge_refunds set ${change} where charge_id = ':firstCharge'`,
+    ],
+    finds: ({ firstCharge }: Planted) => [[REFUNDS, `charge ${firstCharge}`]] as const,
+  })),
   {
     what: 'a refund of a charge that is gone',
     statements: [

@@ -1,5 +1,5 @@
 /** Faults of holds: their reserved money, their captures, and holds that never end. */
-import { TEST_ACCOUNT, TEST_DEVELOPER, type Plant } from '../planted-books.ts';
+import { TEST_ACCOUNT, TEST_DEVELOPER, type Plant, type Planted } from '../planted-books.ts';
 
 const RESERVED = 'reserved equals open holds';
 const CAPTURED = 'the captured amount of a hold equals its charges';
@@ -32,6 +32,13 @@ const lease = (settled: string, released: string, charges: number) => [
 const ID = `':adjustment'::uuid`;
 
 const CHARGED = `(select amount_micros from farebox.charges where id = ':lastCharge')`;
+
+/** A lease for `other` that the last charge, for this tool, settled. */
+const settled = (tool: string) => [
+  ...lease(CHARGED, `1000000 - ${CHARGED}`, 1),
+  `update farebox.charges set tool = '${tool}', origin = '\\x000000000000' || uuid_send(${ID})
+    where id = ':lastCharge'`,
+];
 
 /** Schedules the consumer's holds, as each of them is when it is placed. */
 const EXPIRY = `
@@ -95,6 +102,26 @@ export const HOLD_PLANTS: readonly Plant[] = [
     finds: ({ adjustment }) => [[CAPTURED, `hold ${adjustment}`]],
   },
   {
+    what: 'a hold that captured less than its charge took',
+    statements: [hold(ID, `1, 0, ${CHARGED} - 1, 1, null`), capture(':lastCharge', ID)],
+    finds: ({ adjustment }) => [[CAPTURED, `hold ${adjustment}`]],
+  },
+  {
+    what: 'a hold that counts a capture too many',
+    statements: [hold(ID, `1, 0, ${CHARGED}, 2, null`), capture(':lastCharge', ID)],
+    finds: ({ adjustment }) => [[CAPTURED, `hold ${adjustment}`]],
+  },
+  ...['other', 'zoom'].map((tool) => ({
+    what: `a hold for search with a charge for ${tool}`,
+    statements: [
+      hold(ID, `1, 0, 2 * ${CHARGED}, 2, null`),
+      capture(':firstCharge', ID),
+      capture(':lastCharge', ID),
+      `update farebox.charges set tool = '${tool}' where id = ':lastCharge'`,
+    ],
+    finds: ({ adjustment }: Planted) => [[CAPTURED, `hold ${adjustment}`]] as const,
+  })),
+  {
     what: 'a charge of a hold that nobody placed',
     statements: [
       `update farebox.charges set origin = '\\x000000000000' || uuid_send(id) where id = ':lastCharge'`,
@@ -116,12 +143,42 @@ export const HOLD_PLANTS: readonly Plant[] = [
     finds: ({ adjustment }) => [[LEASE, `lease ${adjustment}`]],
   },
   {
-    what: 'a charge of a lease for a tool that it does not have',
+    what: 'a lease with a charge that took more than it held',
     statements: [
-      `update farebox.charges set origin = '\\x000000000000' || uuid_send(${ID}) where id = ':lastCharge'`,
-      ...lease(CHARGED, `1000000 - ${CHARGED}`, 1),
+      ...lease('0', '1000000', 0),
+      `update farebox.holds set overflow_charge = ':lastCharge' where id = ${ID}`,
+    ],
+    finds: ({ adjustment }) => [[LEASE, `lease ${adjustment}`]],
+  },
+  {
+    what: 'a charge of a lease for a tool that it does not have',
+    statements: settled('search'),
+    finds: ({ lastCharge }) => [[LEASED, `charge ${lastCharge}`]],
+  },
+  {
+    what: 'a charge of a lease for one of its tools',
+    statements: settled('other'),
+    finds: () => [],
+  },
+  {
+    what: 'a charge of a lease above the highest price of its tool',
+    statements: [
+      ...settled('other'),
+      `update farebox.leases set highest_prices = '{999999}' where id = ${ID}`,
     ],
     finds: ({ lastCharge }) => [[LEASED, `charge ${lastCharge}`]],
+  },
+  {
+    what: 'a charge of a lease by another developer',
+    statements: [
+      ...settled('other'),
+      `update farebox.charges set developer = 2 where id = ':lastCharge'`,
+    ],
+    finds: ({ lastCharge, adjustment }) => [
+      [LEASED, `charge ${lastCharge}`],
+      [CAPTURED, `hold ${adjustment}`],
+      [CAPTURED, `hold ${adjustment}`],
+    ],
   },
   {
     what: 'a key that placed two holds that are open',

@@ -166,6 +166,22 @@ export const TOP_UP_PLANTS: readonly Plant[] = [
     finds: ({ manual }) => [[METHOD, `top-up ${manual}`]],
   },
   {
+    what: 'a checkout that became one of play money, outside test mode',
+    statements: [setTopUp(`method = 'test', session_id = null, payment_intent_id = null`)],
+    finds: ({ checkout }) => [[METHOD, `top-up ${checkout}`]],
+  },
+  {
+    what: 'a top-up of play money that has a payment',
+    statements: direct(
+      `':firstCharge'`,
+      `method = 'test', ledger = 2048, consent_ceiling_micros = null, payment_intent_id = 'pi_:firstCharge'`,
+    ),
+    finds: ({ firstCharge }) => [
+      [METHOD, `top-up ${firstCharge}`],
+      [ACCOUNT, `top-up ${firstCharge}`],
+    ],
+  },
+  {
     what: 'a payment that was lost',
     statements: [setTopUp('payment_intent_id = null')],
     finds: ({ checkout }) => [[METHOD, `top-up ${checkout}`]],
@@ -261,6 +277,24 @@ export const TOP_UP_PLANTS: readonly Plant[] = [
       [DEBT, `consumer ${consumer}`],
       [STATUS, `top-up ${checkout}`],
     ],
+  },
+  {
+    what: 'a lost dispute that its top-up does not show',
+    statements: [
+      reversal('dispute', 'lost', 1_000_000, 1_000_000),
+      taking('dispute', `':checkout'`),
+    ],
+    finds: ({ checkout }) => [[STATUS, `top-up ${checkout}`]],
+  },
+  {
+    what: 'a whole refund that its top-up shows as one in part',
+    statements: [
+      reversal('refund', 'made', 20_000_000, 1_000_000),
+      `update farebox.reversals set held_micros = 19000000 where id = ':firstCharge'`,
+      taking('refund', `':checkout'`),
+      setTopUp(`status = 'partially_refunded'`),
+    ],
+    finds: ({ checkout }) => [[STATUS, `top-up ${checkout}`]],
   },
   {
     what: 'a refunded top-up without a refund',
