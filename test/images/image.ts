@@ -104,6 +104,7 @@ describe('the image', function () {
       'node_modules',
       'package-lock.json',
       'package.json',
+      'program',
       'src',
       'workflows',
     ]);
