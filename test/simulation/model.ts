@@ -10,7 +10,7 @@ export interface Developer {
   readonly developerKey: string;
   /** Prices of the tools that are registered with one. */
   readonly prices: ReadonlyMap<string, number>;
-  /** Of the tools with a rate card: the price of each unit, in picodollars. */
+  /** The tools with a rate card, and the price of each unit in picodollars. */
   readonly cards: ReadonlyMap<string, Readonly<Record<string, number>>>;
 }
 

@@ -129,7 +129,7 @@ export class Books {
   /** The version of the rate card of each charge and each hold that has one. */
   readonly cardOfCharge = new Map<string, number>();
   readonly cardOfHold = new Map<string, number>();
-  /** Those that nobody has compared with their cards yet. */
+  /** Not yet compared with their cards. */
   readonly chargesByUnits: ChargeByUnits[] = [];
   /** Whether the operation that runs now is the only one. */
   isAlone = true;

@@ -116,7 +116,7 @@ export async function capturesByUnits(
   });
 }
 
-/** The hold keeps the card that priced it, whatever became of the tool. */
+/** The hold keeps the card that priced it, also after its tool has another one or none. */
 function cardFor(books: Books, hold: PricedHold, current: RateCard | null): RateCard | null {
   const version = books.cardOfHold.get(hold.holdId) ?? 0;
   assert.equal(hold.card?.version ?? 0, version, `the card of hold ${hold.holdId}`);
@@ -143,11 +143,12 @@ function costBy(books: Books, card: RateCard | null, units: Units) {
   return { amountMicros: cost, cardVersion: card.version, units };
 }
 
+const keyOf = ({ developerId, name }: ToolName) => `${developerId} ${name}`;
+
 async function cardsOf(
   database: Database,
   names: readonly ToolName[],
 ): Promise<(RateCard | null)[]> {
-  const keyOf = ({ developerId, name }: ToolName) => `${developerId} ${name}`;
   const distinct = [...new Map(names.map((name) => [keyOf(name), name])).values()];
   const tools = await findPricedTools(database, distinct);
   const cards = new Map(tools.map((tool) => [keyOf(tool), rateCardOf(tool)]));
@@ -169,7 +170,7 @@ const pricedRow = row(
   }),
 );
 
-/** Of the charges made by units since the last time: each is what its units cost by the card that it names. */
+/** Each charge made by units since the last time is what its units cost by the card that it names. */
 export async function assertCosts(books: Books, when: string): Promise<void> {
   const made = new Map(books.chargesByUnits.splice(0).map((charge) => [charge.id, charge]));
   const rows = await books.database.any(sql.type(pricedRow)`
