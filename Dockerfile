@@ -16,6 +16,8 @@ COPY . .
 RUN node --eval "import('./src/temporal/workflow-bundle.ts').then(async ({ workflowBundle }) => { \
   for (const isVersioned of [false, true]) \
     for (const encryptsFailures of [false, true]) await workflowBundle({ isVersioned, encryptsFailures }); })"
+# Only the stage below runs what builds the program.
+RUN rm -r scripts
 
 # The console, and the program with its packages in it, are built apart: what builds them does not run in production.
 FROM node:24.21.0-bookworm-slim AS built

@@ -105,7 +105,6 @@ describe('the image', function () {
       'package-lock.json',
       'package.json',
       'program',
-      'scripts',
       'src',
       'workflows',
     ]);

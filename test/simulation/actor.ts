@@ -308,14 +308,29 @@ export class Actor {
   }
 
   #newCharge(consumer: Consumer, developer = this.#world.developers[0]): ChargeRequest {
-    const isPriced = this.#random.chance(0.25);
+    const kind = this.#random.weighted({ amount: 60, price: 20, units: 20 });
+    const key = this.#newKey();
+    if (kind === 'units') return { consumer, developer, ...this.#units(developer), key };
+    const isPriced = kind === 'price';
     return {
       consumer,
       developer,
       tool: this.#random.pick(isPriced ? [...developer.prices.keys()] : TOOLS_WITHOUT_PRICE),
       amountMicros: isPriced ? undefined : this.#amount(consumer.balance),
-      key: this.#newKey(),
+      key,
     };
+  }
+
+  /** At least one of the first unit, so that they cost something; mostly far less than a dollar. */
+  #units(developer: Developer): Pick<ChargeRequest, 'tool' | 'amountMicros' | 'units'> {
+    const random = this.#random;
+    const [tool, card] = random.pick([...developer.cards]);
+    const most = random.pick([1, 1_000, 20_000, 200_000]);
+    const units = Object.keys(card).map((unit, index) => [
+      unit,
+      random.between(index === 0 ? 1 : 0, most),
+    ]);
+    return { tool, amountMicros: undefined, units: Object.fromEntries(units) };
   }
 
   /** From a single micro-dollar to the whole balance, and a little more. */

@@ -10,14 +10,18 @@ export interface Developer {
   readonly developerKey: string;
   /** Prices of the tools that are registered with one. */
   readonly prices: ReadonlyMap<string, number>;
+  /** The tools with a rate card, and the price of each unit in picodollars. */
+  readonly cards: ReadonlyMap<string, Readonly<Record<string, number>>>;
 }
 
 export interface ChargeRequest {
   readonly consumer: Consumer;
   readonly developer: Developer;
   readonly tool: string;
-  /** Undefined: the tool's price. */
+  /** Undefined: what the units cost or, without units, the tool's price. */
   readonly amountMicros: number | undefined;
+  /** How many of each unit, if there is no amount. */
+  readonly units?: Readonly<Record<string, number>>;
   readonly key: string;
   /** In place of the consumer's own. */
   readonly apiKey?: string;
@@ -33,6 +37,7 @@ export interface ChargeBody {
   readonly consumerId: string;
   readonly balance: number;
   readonly createdAt: string;
+  readonly cardVersion?: number;
 }
 
 export interface MadeCharge {
@@ -108,8 +113,14 @@ export class Consumer {
   #spend(request: ChargeRequest, body: ChargeBody): void {
     const amountMicros = amountOf(request);
     assert.deepEqual(
-      [body.tool, microsOf(body.amount), body.consumerId, body.developerId],
-      [request.tool, amountMicros, this.consumerId, request.developer.developerId],
+      [body.tool, microsOf(body.amount), body.consumerId, body.developerId, body.cardVersion],
+      [
+        request.tool,
+        amountMicros,
+        this.consumerId,
+        request.developer.developerId,
+        isByUnits(request) ? 1 : undefined,
+      ],
     );
     this.balance -= amountMicros;
     this.spent += amountMicros;
@@ -152,10 +163,29 @@ function distinct(decisions: readonly Decision[]) {
   return [...byId.values()];
 }
 
-export function amountOf({ amountMicros, developer, tool }: ChargeRequest): number {
-  const micros = amountMicros ?? developer.prices.get(tool);
+export function isByUnits({ amountMicros, units }: ChargeRequest): boolean {
+  return amountMicros === undefined && units !== undefined;
+}
+
+export function amountOf(request: ChargeRequest): number {
+  const { amountMicros, developer, tool } = request;
+  const micros =
+    amountMicros ?? (isByUnits(request) ? costOf(request) : developer.prices.get(tool));
   if (micros === undefined) throw new Error(`${tool} has no price`);
   return micros;
+}
+
+/** Rounded half to even; no less than a micro-dollar. All picodollars of a request here are exact in a number. */
+function costOf({ developer, tool, units = {} }: ChargeRequest): number {
+  const prices = developer.cards.get(tool) ?? {};
+  const picos = Object.entries(units).reduce(
+    (sum, [unit, count]) => sum + count * (prices[unit] ?? Number.NaN),
+    0,
+  );
+  const below = Math.floor(picos / 1e6);
+  const rest = picos - below * 1e6;
+  const isUp = rest === 5e5 ? below % 2 === 1 : rest > 5e5;
+  return Math.max(1, isUp ? below + 1 : below);
 }
 
 export const microsOf = (dollars: number): number => Math.round(dollars * 1e6);

@@ -12,7 +12,7 @@ import {
   type ServerProcess,
 } from '../support/stack.ts';
 import type { ChargeBody, ChargeRequest, Decision, Developer } from './model.ts';
-import { dollarsOf } from './model.ts';
+import { dollarsOf, isByUnits } from './model.ts';
 import type { Random } from '../support/random.ts';
 
 export interface Decided extends Answer {
@@ -142,15 +142,16 @@ export class Service {
     }
     assert.equal(answer.status, 201, `${request.key}: ${JSON.stringify(answer.body)}`);
     this.count('made');
+    if (isByUnits(request)) this.count('made by units');
     return { kind: 'made', request, body: answer.body as ChargeBody };
   }
 }
 
-function bodyOf({ consumer, apiKey, tool, amountMicros }: ChargeRequest) {
+function bodyOf({ consumer, apiKey, tool, amountMicros, units }: ChargeRequest) {
   return {
     apiKey: apiKey ?? consumer.apiKey,
     tool,
-    ...(amountMicros === undefined ? {} : { amount: dollarsOf(amountMicros) }),
+    ...(amountMicros === undefined ? units && { units } : { amount: dollarsOf(amountMicros) }),
   };
 }
 

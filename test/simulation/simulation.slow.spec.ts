@@ -6,6 +6,7 @@ import { simulate } from './simulation.ts';
 /** A run that does less than this proves nothing. */
 const AT_LEAST: Readonly<Record<string, number>> = {
   made: 1_000,
+  'made by units': 100,
   replayed: 150,
   refused: 100,
   read: 300,

@@ -36,6 +36,11 @@ const PRICES = new Map([
   ['embed', 1],
   ['transcribe', 12_345],
 ]);
+/** Most counts of their units cost parts of a micro-dollar, often exactly half of one. */
+const CARDS: Developer['cards'] = new Map<string, Readonly<Record<string, number>>>([
+  ['complete', { input: 2_500_000, output: 10_500_000, cached: 0 }],
+  ['rank', { pairs: 125_001 }],
+]);
 
 /** Resolves with how often each thing happened; rejects when the service and the model disagree. */
 export async function simulate(options: SimulationOptions): Promise<ReadonlyMap<string, number>> {
@@ -69,6 +74,7 @@ async function createActors(
       developerId: wireId('developer', developerId),
       developerKey,
       prices: PRICES,
+      cards: CARDS,
     }),
   ) as [Developer, ...Developer[]];
   for (const { developerKey } of developers) await registerTools(stack, developerKey);
@@ -111,11 +117,17 @@ async function newAccounts(database: Database, name: string, count: number, bala
 }
 
 async function registerTools(stack: Stack, developerKey: string): Promise<void> {
-  for (const [name, micros] of PRICES) {
-    const body = { name, description: 'A tool of the simulation', price: dollarsOf(micros) };
+  const priced = [...PRICES].map(([name, micros]) => ({ name, price: dollarsOf(micros) }));
+  const byUnits = [...CARDS].map(([name, card]) => ({ name, card: dollarsPerUnit(card) }));
+  for (const tool of [...priced, ...byUnits]) {
+    const body = { ...tool, description: 'A tool of the simulation' };
     const answer = await call(stack.api, 'POST', '/v1/tools', { key: developerKey, body });
     assert.equal(answer.status, 201);
   }
+}
+
+function dollarsPerUnit(card: Readonly<Record<string, number>>) {
+  return Object.fromEntries(Object.entries(card).map(([unit, picos]) => [unit, picos / 1e12]));
 }
 
 /** All actors concurrently, and the one who kills. The first failure ends it. */

@@ -15,6 +15,7 @@ import { countRow, sql } from '../../../src/store/database.ts';
 import { newDraft, RECEIPT_KEY, replayWindow } from '../../support/charge-drafts.ts';
 import type { Random } from '../../support/random.ts';
 import type { Books, Owner } from './books.ts';
+import { byUnits } from './by-units.ts';
 import { draftOf, record } from './charges.ts';
 
 const ASKED_SECONDS = 600;
@@ -24,7 +25,8 @@ const CALLS_MOST = 8;
 export async function approve(books: Books, owner: Owner, random: Random): Promise<void> {
   for (let n = 0; n < CALLS_MOST; n += 1) {
     const key = random.pick(owner.spendKeys);
-    const draft = draftOf(books, owner, random, { key });
+    const [draft] = await byUnits(books, [draftOf(books, owner, random, { key })], random);
+    assert.ok(draft);
     const call = { ...draft, spend: key.spend };
     const refusing = await findRefusing(books.database, call);
     if (!refusing || refusing.budget === null) continue;

@@ -3,6 +3,7 @@
  * has made for them. The replies are kept, and `compare-replies.ts` compares them with the database.
  */
 import { Type } from 'typebox';
+import type { Units } from '../../../src/domain/rate-card.ts';
 import { row, sql, type Database } from '../../../src/store/database.ts';
 import type { TreeView } from '../../../src/store/budgets/budgets.ts';
 import type { ChargeDraft } from '../../../src/store/charges/post-charges.ts';
@@ -25,6 +26,14 @@ export interface MadeCharge {
 export interface MadeHold {
   readonly id: string;
   readonly developer: Developer;
+}
+
+/** `isCapped`: a capture takes no more than the hold has left, so it may cost less. */
+export interface ChargeByUnits {
+  readonly id: string;
+  readonly units: Units;
+  readonly cardVersion: number;
+  readonly isCapped: boolean;
 }
 
 export interface MadeLease extends MadeHold {
@@ -112,7 +121,16 @@ export class Books {
   readonly counts = new Map<string, number>();
   /** The charge that was made with each idempotency hash, and the charges that repetitions named. */
   readonly chargeOfHash = new Map<string, string>();
-  readonly repetitions: { readonly hash: string; readonly chargeId: string }[] = [];
+  readonly repetitions: {
+    readonly hash: string;
+    readonly chargeId: string;
+    readonly cardVersion: number;
+  }[] = [];
+  /** The version of the rate card of each charge and each hold that has one. */
+  readonly cardOfCharge = new Map<string, number>();
+  readonly cardOfHold = new Map<string, number>();
+  /** Not yet compared with their cards. */
+  readonly chargesByUnits: ChargeByUnits[] = [];
   /** Whether the operation that runs now is the only one. */
   isAlone = true;
 
@@ -146,6 +164,12 @@ export class Books {
     const owner = this.owners.find(({ payer }) => payer.consumerId === consumerId);
     if (!owner) throw new Error(`no owner of ${consumerId}`);
     return owner;
+  }
+
+  /** A new charge of a draft by units. */
+  addByUnits(charge: ChargeByUnits): void {
+    this.cardOfCharge.set(charge.id, charge.cardVersion);
+    this.chargesByUnits.push(charge);
   }
 
   count(outcome: string): void {

@@ -8,13 +8,14 @@ import {
   type ChargeDraft,
   type ChargeOutcome,
 } from '../../../src/store/charges/post-charges.ts';
+import type { OptionalIdentity } from '../../../src/store/charges/identity.ts';
 import { postSpends } from '../../../src/store/charges/post-spends.ts';
 import { refundCharge } from '../../../src/store/charges/refund-charge.ts';
 import { newDraft, RECEIPT_KEY, replayWindow } from '../../support/charge-drafts.ts';
 import type { Random } from '../../support/random.ts';
 import type { Books, Key, Owner } from './books.ts';
+import { byUnits, TOOLS, type MaybeByUnits } from './by-units.ts';
 
-export const TOOLS = ['search', 'fetch'] as const;
 /** So few that they are repeated all the time. */
 const KEYS_MOST = 30;
 
@@ -32,21 +33,28 @@ export function draftOf(
 ): ChargeDraft {
   const { spend, developer = random.pick(books.developers) } = key ?? random.pick(owner.keys);
   const amountMicros = amountOf(random);
-  const isKeyed = random.chance(0.3);
-  const name = [
-    use,
-    random.between(1, KEYS_MOST),
-    developer.developerNumber,
-    owner.view.consumerId,
-  ];
+  const { developerNumber } = developer;
   return {
     ...newDraft(owner.view, amountMicros),
     ...developer,
     spend,
     tool: random.pick(TOOLS),
     needsApproval: spend !== null && random.chance(0.3),
-    idempotencyHash: isKeyed ? hash('sha256', name.join(' ')).slice(0, 22) : null,
-    fingerprint: isKeyed ? `000000000${random.between(1, 2)}` : null,
+    ...identityOf(random, KEYS_MOST, [use, developerNumber, owner.view.consumerId]),
+  };
+}
+
+/** Sometimes an idempotency key, one of a few for these names, and one of two bodies. */
+export function identityOf(
+  random: Random,
+  keysMost: number,
+  names: readonly (string | number)[],
+): OptionalIdentity {
+  if (!random.chance(0.3)) return { idempotencyHash: null, fingerprint: null };
+  const name = [...names, random.between(1, keysMost)].join(' ');
+  return {
+    idempotencyHash: hash('sha256', name).slice(0, 22),
+    fingerprint: `000000000${random.between(1, 2)}`,
   };
 }
 
@@ -64,11 +72,12 @@ export function withoutRepetitions<Entry extends { readonly idempotencyHash: str
 }
 
 export async function charge(books: Books, _owner: Owner, random: Random): Promise<void> {
-  const drafts = withoutRepetitions(
+  const asked = withoutRepetitions(
     Array.from({ length: random.pick([1, 1, 3, 12]) }, () =>
       draftOf(books, random.pick(books.owners), random),
     ),
   );
+  const drafts = await byUnits(books, asked, random);
   const outcomes = await post(books, drafts);
   for (const [index, draft] of drafts.entries()) record(books, 'charge', draft, outcomes[index]);
 }
@@ -87,17 +96,22 @@ async function post({ database }: Books, drafts: readonly ChargeDraft[]): Promis
 export function record(
   books: Books,
   what: string,
-  draft: ChargeDraft,
+  draft: MaybeByUnits<ChargeDraft>,
   outcome: ChargeOutcome | undefined,
 ): void {
   assert.ok(outcome);
   books.count(`${what} ${outcome.kind}`);
   if (outcome.kind === 'posted') {
-    const { id, amountMicros, balanceMicros } = outcome;
+    const { id, amountMicros, balanceMicros, cardVersion } = outcome;
     assert.equal(amountMicros, draft.amountMicros);
+    assert.equal(cardVersion, draft.cardVersion ?? 0);
     assert.ok(balanceMicros >= 0, `a balance of ${balanceMicros}`);
     const developer = { developerId: draft.developerId, developerNumber: draft.developerNumber };
     books.ownerOf(draft.consumerId).add({ id, developer, amountMicros });
+    if (draft.units) {
+      books.addByUnits({ id, units: draft.units, cardVersion, isCapped: false });
+      books.count(`${what} by units`);
+    }
   }
   noteHash(books, draft.idempotencyHash, outcome);
   assertRefused(draft.amountMicros, outcome);
@@ -107,11 +121,12 @@ export function record(
 export function noteHash(
   books: Books,
   idempotencyHash: string | null,
-  outcome: { readonly kind: string; readonly id?: string },
+  outcome: { readonly kind: string; readonly id?: string; readonly cardVersion?: number },
 ): void {
-  const { kind, id } = outcome;
+  const { kind, id, cardVersion = 0 } = outcome;
   if (idempotencyHash === null || id === undefined) return;
-  if (kind === 'replayed') books.repetitions.push({ hash: idempotencyHash, chargeId: id });
+  if (kind === 'replayed')
+    books.repetitions.push({ hash: idempotencyHash, chargeId: id, cardVersion });
   if (kind !== 'posted') return;
   assert.equal(books.chargeOfHash.has(idempotencyHash), false, 'a key made two charges');
   books.chargeOfHash.set(idempotencyHash, id);

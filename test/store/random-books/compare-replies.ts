@@ -1,8 +1,9 @@
-/** Compares the sums of what the replies said with the database, and the charges that repeated requests named. */
+/** Compares the sums of what the replies said with the database, the charges that repeated requests named, and the costs of units. */
 import assert from 'node:assert/strict';
 import { Type } from 'typebox';
 import { row, sql } from '../../../src/store/database.ts';
 import type { Books, Owner, Sums } from './books.ts';
+import { assertCosts } from './by-units.ts';
 
 const sumsRow = row(
   Type.Object({
@@ -17,9 +18,11 @@ export async function compareReplies(books: Books, when: string): Promise<void> 
   for (const owner of books.owners) {
     assert.deepEqual({ ...(await sumsOf(books, owner)) }, owner.sums, `the replies ${when}`);
   }
-  for (const { hash, chargeId } of books.repetitions) {
+  for (const { hash, chargeId, cardVersion } of books.repetitions) {
     assert.equal(chargeId, books.chargeOfHash.get(hash), `a repetition ${when}`);
+    assert.equal(cardVersion, books.cardOfCharge.get(chargeId) ?? 0, `a repetition ${when}`);
   }
+  await assertCosts(books, when);
 }
 
 function sumsOf({ database }: Books, { view }: Owner): Promise<Sums> {

@@ -1,4 +1,5 @@
 /** Holds: placed, captured, released and extended in batches with charges, and expired. */
+import assert from 'node:assert/strict';
 import { OVER_MODES } from '../../../src/domain/hold.ts';
 import { sql } from '../../../src/store/database.ts';
 import type { LedgerEntry } from '../../../src/store/holds/decide-entries.ts';
@@ -9,22 +10,34 @@ import { RECEIPT_KEY, replayWindow } from '../../support/charge-drafts.ts';
 import { capturing, extending, releasing } from '../../support/hold-drafts.ts';
 import type { Random } from '../../support/random.ts';
 import { pickRecent, type Books, type Owner } from './books.ts';
-import { amountOf, assertRefused, draftOf, record, withoutRepetitions } from './charges.ts';
+import { byUnits, capturesByUnits, type MaybeByUnits } from './by-units.ts';
+import {
+  amountOf,
+  assertRefused,
+  draftOf,
+  identityOf,
+  noteHash,
+  record,
+  withoutRepetitions,
+} from './charges.ts';
 
 const EXPIRING_MOST = 4;
+const CAPTURE_KEYS_MOST = 2;
 
 export async function enter(books: Books, _owner: Owner, random: Random): Promise<void> {
   const asked = Array.from({ length: random.pick([1, 2, 8]) }, () => {
     const owner = random.pick(books.owners);
     return { owner, entry: entryOf(books, owner, random) };
   });
-  const entries = withoutRepetitions(asked.map(({ entry }) => entry));
+  const distinct = withoutRepetitions(asked.map(({ entry }) => entry));
   const ownerOfEntry = new Map(asked.map(({ owner, entry }) => [entry, owner]));
+  const entries = await someByUnits(books, distinct, random);
   const outcomes = await post(books, entries);
-  for (const [index, entry] of entries.entries()) {
+  for (const [index, entry] of distinct.entries()) {
     const owner = ownerOfEntry.get(entry);
+    const posted = entries[index];
     const outcome = outcomes[index];
-    if (owner && outcome) keep(books, owner, entry, outcome);
+    if (owner && posted && outcome) keep(books, owner, posted, outcome);
   }
 }
 
@@ -40,10 +53,22 @@ function entryOf(books: Books, owner: Owner, random: Random): LedgerEntry {
   if (kind === 'extend') return { ...extending(id, random.between(1, 86_400)), ...developer };
   return capturing(id, {
     ...developer,
+    ...identityOf(random, CAPTURE_KEYS_MOST, ['capture', id]),
     amountMicros: random.chance(0.4) ? null : amountOf(random),
     isFinal: random.chance(0.5),
     over: random.chance(0.4) ? 'overflow' : random.pick(OVER_MODES),
   });
+}
+
+async function someByUnits(
+  books: Books,
+  entries: readonly LedgerEntry[],
+  random: Random,
+): Promise<MaybeByUnits<LedgerEntry>[]> {
+  const drafts = entries.flatMap((entry) => ('consumerId' in entry ? [entry] : []));
+  const priced = await byUnits(books, drafts, random);
+  const captures = await capturesByUnits(books, entries, random);
+  return captures.map((entry) => ('consumerId' in entry ? (priced.shift() ?? entry) : entry));
 }
 
 /** As the batcher does it. */
@@ -58,7 +83,7 @@ async function post({ database }: Books, entries: readonly LedgerEntry[]) {
 function keep(
   books: Books,
   owner: Owner,
-  entry: LedgerEntry,
+  entry: MaybeByUnits<LedgerEntry>,
   outcome: Outcomes[LedgerEntry['kind']],
 ): void {
   if (entry.kind === 'charge') {
@@ -67,11 +92,27 @@ function keep(
   }
   books.count(`${entry.kind} ${outcome.kind}`);
   if (entry.kind === 'place') assertRefused(entry.amountMicros, outcome);
+  if (entry.kind === 'capture' && outcome.kind === 'replayed' && 'chargeId' in outcome) {
+    const { chargeId: id, cardVersion } = outcome;
+    noteHash(books, entry.idempotencyHash, { kind: 'replayed', id, cardVersion });
+  }
   if (outcome.kind !== 'done') return;
   const developer = { developerId: entry.developerId, developerNumber: entry.developerNumber };
-  if (entry.kind === 'place') owner.holds.push({ id: outcome.hold.id, developer });
+  if (entry.kind === 'place') {
+    const { id } = outcome.hold;
+    owner.holds.push({ id, developer });
+    assert.equal(outcome.cardVersion, entry.cardVersion ?? 0);
+    if (entry.cardVersion) books.cardOfHold.set(id, entry.cardVersion);
+    if (entry.units) books.count('place by units');
+  }
   if (entry.kind !== 'capture') return;
-  owner.add({ id: outcome.chargeId, developer, amountMicros: outcome.amountMicros });
+  const { chargeId: id, amountMicros, cardVersion } = outcome;
+  owner.add({ id, developer, amountMicros });
+  noteHash(books, entry.idempotencyHash, { kind: 'posted', id });
+  assert.equal(cardVersion, entry.cardVersion);
+  if (!entry.units) return;
+  books.addByUnits({ id, units: entry.units, cardVersion, isCapped: entry.over === 'cap' });
+  books.count('capture by units');
 }
 
 /** Makes some holds and leases overdue, one by one, as no function of the store locks several, and sweeps. */

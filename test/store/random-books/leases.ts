@@ -8,7 +8,8 @@ import { settleLease, type SettledEntry } from '../../../src/store/leases/settle
 import { RECEIPT_KEY, replayWindow } from '../../support/charge-drafts.ts';
 import type { Random } from '../../support/random.ts';
 import { pickRecent, type Books, type MadeLease, type Owner } from './books.ts';
-import { assertRefused, draftOf, noteHash, TOOLS } from './charges.ts';
+import { TOOLS } from './by-units.ts';
+import { assertRefused, draftOf, noteHash } from './charges.ts';
 
 const SECONDS = 600;
 const RENEWED_SECONDS = 3_600;

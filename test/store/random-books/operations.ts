@@ -5,6 +5,7 @@ import { approve, endAnswered } from './approvals.ts';
 import { adjust, setThreshold } from './balance.ts';
 import type { Operation } from './books.ts';
 import * as budgets from './budgets.ts';
+import { changeCard } from './by-units.ts';
 import { charge, refund } from './charges.ts';
 import { enter, expire } from './holds.ts';
 import { lease, renew, settle } from './leases.ts';
@@ -19,6 +20,7 @@ export interface Card {
 /** `cards`: in the pack from which they are drawn. */
 const OPERATIONS: Readonly<Record<string, Omit<Card, 'name'> & { readonly cards: number }>> = {
   charge: { cards: 18, run: charge },
+  changeCard: { cards: 4, run: changeCard },
   refund: { cards: 12, run: refund },
   enter: { cards: 20, run: enter },
   expire: { cards: 4, run: expire },

@@ -11,6 +11,7 @@ import { openTestLedger } from '../../support/ledger.ts';
 import { Random } from '../../support/random.ts';
 import { untilHourIsYoung } from '../../support/until-hour-is-young.ts';
 import { Books } from './books.ts';
+import { registerTools } from './by-units.ts';
 import { addNode, turnWindows } from './budgets.ts';
 import { compareReplies } from './compare-replies.ts';
 import { missingOf } from './expected.ts';
@@ -93,6 +94,7 @@ export async function runProgram({
 }
 
 async function begin(books: Books, random: Random): Promise<void> {
+  await registerTools(books, random);
   for (const owner of books.owners) {
     await topUpWith(owner, FIRST_TOP_UP_MICROS);
     for (let n = 0; n < NODES_AT_FIRST; n += 1) await addNode(books, owner, random);
