@@ -43,7 +43,10 @@ export function DeveloperChargesPage() {
   const kept = consumerId === undefined ? {} : { consumerId };
   const listed = charges.find(({ id }) => id === charge);
   const open = (id: string | undefined) =>
-    void navigate({ search: { ...filter, ...kept, ...(id === undefined ? {} : { charge: id }) } });
+    void navigate({
+      search: { ...filter, ...kept, ...(id === undefined ? {} : { charge: id }) },
+      resetScroll: false,
+    });
   return (
     <Page
       title="Charges"
