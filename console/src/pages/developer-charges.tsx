@@ -130,7 +130,13 @@ function Refund({ charge }: { readonly charge: Charge }) {
             value={amount}
             onChange={(event) => setAmount(event.currentTarget.value)}
           />
-          <Button type="submit" variant="default" disabled={isEmpty} loading={refund.isPending}>
+          <Button
+            type="submit"
+            variant="default"
+            style={{ flexShrink: 0 }}
+            disabled={isEmpty}
+            loading={refund.isPending}
+          >
             Refund
           </Button>
         </Group>
