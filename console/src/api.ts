@@ -22,6 +22,8 @@ export class ApiFailure extends Error {
   readonly requestId: string | undefined;
   /** The top-up that failed, if one did. */
   readonly topUpId: string | undefined;
+  /** The tool that already has the name, if one does. */
+  readonly toolId: string | undefined;
   /** Whether the request was sent with the session, and not with a key. */
   readonly isOfSession: boolean;
 
@@ -43,6 +45,7 @@ export class ApiFailure extends Error {
     this.param = body['param'] as string | undefined;
     this.requestId = body['requestId'] as string | undefined;
     this.topUpId = body['topUpId'] as string | undefined;
+    this.toolId = body['toolId'] as string | undefined;
   }
 }
 

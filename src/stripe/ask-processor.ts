@@ -127,7 +127,7 @@ export async function recordVerdict(
       throw new PaymentMismatchError('the payment is not the one recorded for the top-up');
     case 'expired':
     case 'failed': {
-      const kept = keptOf(await recordUnpaid(database, topUp, seenOf(verdict)), verdict);
+      const kept = keptOf(topUp, await recordUnpaid(database, topUp, seenOf(verdict)), verdict);
       if (kept.kind === 'failed' && method === 'direct' && paymentIntentId !== null) {
         await cancelIntent(stripe, paymentIntentId);
       }
@@ -142,9 +142,15 @@ function seenOf(verdict: Unpaid): SeenUnpaid {
   return { kind: 'failed', code: failure.code, refusedCardId };
 }
 
-function keptOf({ verdict, failureCode, refusedCardId, isPending }: Kept, read: Unpaid): Unpaid {
+function keptOf(
+  { method }: TopUp,
+  { verdict, failureCode, refusedCardId, isPending }: Kept,
+  read: Unpaid,
+): Unpaid {
   if (verdict === 'expired') return { kind: 'expired' };
-  if (verdict === 'failed') return storedFailureOf({ seenFailureCode: failureCode, refusedCardId });
+  if (verdict === 'failed') {
+    return storedFailureOf({ method, seenFailureCode: failureCode, refusedCardId });
+  }
   // Releases before these verdicts were recorded ended it.
   if (!isPending) return read;
   throw new Error(

@@ -6,7 +6,7 @@ import type { Stripe } from 'stripe';
 import { wireId } from '../domain/ids.ts';
 import { asMicros, formatDollars, microsOfCents, type Micros } from '../domain/money.ts';
 import type { DisputeStatus } from '../domain/reversal.ts';
-import type { CardFailureCode, TopUpFailure } from '../domain/top-up.ts';
+import type { CardFailureCode, TopUpFailure, TopUpMethod } from '../domain/top-up.ts';
 import type { Verdict } from '../domain/verdict.ts';
 
 /** The values of the row that a payment must match. */
@@ -27,6 +27,8 @@ export interface IntentFields extends Pick<
 > {
   readonly latest_charge: string | Pick<Stripe.Charge, 'amount_refunded' | 'disputed'> | null;
 }
+
+type Failed = Extract<Verdict, { kind: 'failed' }>;
 
 /** The processor shows a different payment than the one we requested. A person has to decide. */
 export class PaymentMismatchError extends Error {
@@ -59,20 +61,33 @@ export function failureOf(code: CardFailureCode): TopUpFailure {
 }
 
 /** The verdict on a payment from a card that its bank will never accept again. */
-export function refusedFor(cardId: string): Extract<Verdict, { kind: 'failed' }> {
+export function refusedFor(cardId: string): Failed {
   const message = `The bank does not accept this card any more, so it is not tried again. ${CHECKOUT}, where another card can be used.`;
   return { kind: 'failed', failure: { code: 'card_declined', message }, refusedCardId: cardId };
 }
 
+/** Nobody who paid at the checkout is sent there. */
+function atCheckout(failed: Failed): Failed {
+  const message =
+    'The bank did not complete the payment. Top up again with another account or card.';
+  return { ...failed, failure: { code: failed.failure.code, message } };
+}
+
 /** The failure that a row recorded. */
 export function storedFailureOf({
+  method,
   seenFailureCode: code,
   refusedCardId,
 }: {
+  readonly method: TopUpMethod;
   readonly seenFailureCode: string | null;
   readonly refusedCardId: string | null;
-}): Extract<Verdict, { kind: 'failed' }> {
-  if (refusedCardId !== null) return refusedFor(refusedCardId);
+}): Failed {
+  const failed = refusedCardId === null ? failedFor(code) : refusedFor(refusedCardId);
+  return method === 'checkout' ? atCheckout(failed) : failed;
+}
+
+function failedFor(code: string | null): Failed {
   if (code !== null && Object.hasOwn(FAILURES, code))
     return { kind: 'failed', failure: failureOf(code as CardFailureCode) };
   throw new Error(`${code} is not a failure code of top-ups`);
@@ -91,6 +106,7 @@ export function verdictOfSession(session: Stripe.Checkout.Session, expected: Exp
   const isWaiting =
     intent === null || typeof intent === 'string' || intent.status === 'requires_action';
   const verdict: Verdict = isWaiting ? { kind: 'open' } : verdictOfIntent(intent, expected);
+  if (verdict.kind === 'failed') return atCheckout(verdict);
   return verdict.kind === 'open' ? { ...verdict, isUnderWay: true } : verdict;
 }
 

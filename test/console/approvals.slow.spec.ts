@@ -125,6 +125,16 @@ describe('approvals in the console', () => {
     }
   });
 
+  it('calls a limit that was raised just enough a raised limit', async () => {
+    const { api } = harness.stack;
+    const budget = await makeBudget(api, account.consumerKey, { limit: 1 });
+    const { key: spendKey } = await makeKey(api, account.consumerKey, budget.id);
+    await ask(api, account, spendKey, 2.25);
+    await window.enter(account, '/approvals');
+    await page.getByRole('button', { name: 'Raise the limit just enough' }).click();
+    await page.getByText('Limit raised to $2.25', { exact: true }).waitFor();
+  });
+
   it('raises the limit, or allows the developer, that a refusal links to', async () => {
     const { api } = harness.stack;
     const key = account.consumerKey;

@@ -58,6 +58,50 @@ describe('the console for developers', () => {
     await page.getByText('$1.00', { exact: true }).first().waitFor();
   });
 
+  it('fills units into the code of a tool with a rate card, and charges by the card', async () => {
+    const account = await harness.newAccount(1);
+    const card = { input: 0.0000025, 'images.large': 0.04 };
+    const body = { name: 'llm', card };
+    const key = account.developerKey;
+    const made = await call(harness.stack.api, 'POST', '/v1/tools', { key, body });
+    const { id } = made.body as { id: string };
+    const code = async (language: string) => {
+      await page.getByRole('tab', { name: language }).click();
+      return page.getByLabel(`${language} example`).innerText();
+    };
+    await window.enter(account, '/developer');
+    await page.getByLabel('Node.js example').getByText('tool: "llm"').waitFor();
+    await window.go(`/developer/tools/${id}`);
+    await page.getByLabel('Consumer key', { exact: true }).fill(account.consumerKey);
+    await button('Charge $0.0425').click();
+    await page.getByLabel('Response').getByText('"balance": 0.9575').waitFor();
+    await button('Create test keys').click();
+    await button('Run').click();
+    await page.getByLabel('Response').getByText('"cardVersion": 1').waitFor();
+
+    const shell = await run('sh', ['-c', `${await code('curl')} --silent --show-error`]);
+    assert.equal((JSON.parse(shell.stdout) as { balance: number }).balance, 19.915);
+    const program = `${await code('Node.js')}\nconsole.log(charge.amount, charge.balance);`;
+    const node = await run(process.execPath, ['--input-type=module', '-e', program], { cwd: ROOT });
+    assert.equal(node.stdout, '0.0425 19.8725\n');
+    const python = await code('Python');
+    assert.match(python, /, "tool": "llm", "units": \{ "images\.large": 1, "input": 1000 \}\},\n/);
+
+    const changes = { card: { ...card, input: 0.000005 } };
+    await call(harness.stack.api, 'PATCH', `/v1/tools/${id}`, { key, body: changes });
+    await page.reload();
+    await button('Create test keys').click();
+    await button('Run').click();
+    await page.getByLabel('Response').getByText('"cardVersion": 2').waitFor();
+
+    await window.go('/developer/settings');
+    await button('Create key').click();
+    const created = await openedDialog(page, 'Create key');
+    await created.getByRole('button', { name: 'Create key' }).click();
+    await openedDialog(page, 'Your new key');
+    assert.match(await code('Node.js'), /tool: "llm",\n +units: \{ /);
+  });
+
   it('stays signed in when a test key that the page runs with was revoked elsewhere', async () => {
     const account = await harness.newAccount(0);
     await window.enter(account, '/developer');

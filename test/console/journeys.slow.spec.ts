@@ -356,7 +356,7 @@ describe('the console', () => {
     await button('Close').click();
     await page.getByRole('dialog').getByRole('button', { name: 'Close budget' }).click();
     await page.getByText('The budget was closed.').waitFor();
-    await until(async () => (await tree.getByText('Closed').count()) === 2);
+    await until(async () => (await tree.getByRole('cell', { name: 'Closed' }).count()) === 2);
     assert.equal(await status(key), 401);
   });
 

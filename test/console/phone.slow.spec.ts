@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
 import { ask } from '../support/approval-requests.ts';
+import { closeBudget, makeBudget } from '../support/budget-requests.ts';
 import {
   copiedBy,
   openForEach,
@@ -76,6 +77,35 @@ describe('the console on a phone', () => {
       );
       assert.ok((start ?? 0) >= (edge ?? 0), `it starts at ${start}, and its chart at ${edge}`);
     }
+  });
+
+  it('shows the state of a budget that has ended, and the whole label of each button of a charge', async () => {
+    await page.setViewportSize({ width: 360, height: 740 });
+    const { api } = harness.stack;
+    const account = await harness.newAccount(10);
+    const { id } = await makeBudget(api, account.consumerKey, { name: 'Old' });
+    await makeBudget(api, account.consumerKey, { name: 'New' });
+    await closeBudget(api, account.consumerKey, id);
+    await window.enter(account, '/budgets');
+    const rows = page.getByRole('region', { name: 'Budgets' }).getByRole('row');
+    const old = rows.filter({ hasText: 'Old' });
+    await old.getByText('Closed').filter({ visible: true }).waitFor();
+    assert.match(await old.innerText(), /^Old\s+Closed\s+\$0\.00/);
+    assert.match(await rows.filter({ hasText: 'New' }).innerText(), /^New\s+\$0\.00/);
+
+    await charge(api, account, { tool: 'search', amount: 1 });
+    await window.go('/developer/charges');
+    await button(/^Charge for search/).tap();
+    const sheet = await openedDialog(page, 'Charge');
+    await sheet.getByRole('button', { name: 'Refund' }).waitFor();
+    const cut = await page
+      .locator('.mantine-Button-label')
+      .evaluateAll((labels) =>
+        labels
+          .filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)
+          .map(({ textContent }) => textContent),
+      );
+    assert.deepEqual(cut, []);
   });
 
   it('shows all of a failure in a narrow dialog', async () => {

@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import type { Page } from 'playwright-core';
+import { ask } from '../support/approval-requests.ts';
+import { makeBudget, makeKey } from '../support/budget-requests.ts';
 import { openForEach, type ConsoleHarness, type Window } from '../support/console.ts';
 import { charge } from '../support/http.ts';
 import { askForTopUp, balanceOf, loseDispute, openDispute, topUpsOf } from '../support/payments.ts';
@@ -201,6 +203,27 @@ describe('the console', () => {
     await window.go('/balance');
     await payAtCheckout(6);
     await page.getByText('$6.00 was added to your balance.').waitFor();
+  });
+
+  it('says under a call to allow that its top-up pays what is owed first', async () => {
+    const { api } = harness.stack;
+    const account = await harness.newAccount(0);
+    await loseDispute(harness.stack, account, { paid: 25, spent: 25 });
+    const budget = await makeBudget(api, account.consumerKey, { limit: 10 });
+    const { key } = await makeKey(api, account.consumerKey, budget.id);
+    await ask(api, account, key, 7.5);
+    await window.enter(account);
+    await allowPayments();
+    await saveCard('4242 4242 4242 4242');
+    await window.go('/approvals');
+    await page
+      .getByText('You owe $25.00 for refunded or disputed payments. The top-up pays this first,')
+      .waitFor();
+    await button('Top up $32.50 from the saved card').click();
+    await until(async () => (await balanceOf(api, account)) === 7.5);
+    await ask(api, account, key, 9);
+    await button('Top up $1.50 from the saved card').waitFor();
+    assert.equal(await page.getByText('You owe').count(), 0);
   });
 
   it('does not announce a top-up again that was charged back since', async () => {

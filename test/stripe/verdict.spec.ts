@@ -163,7 +163,14 @@ describe('the verdict on a checkout session', () => {
         status: 'complete',
         payment_intent: intent(declined('debit_not_authorized', 'us_bank_account')),
       },
-      failed('payment_failed'),
+      {
+        kind: 'failed',
+        failure: {
+          code: 'payment_failed',
+          message:
+            'The bank did not complete the payment. Top up again with another account or card.',
+        },
+      },
     ],
     [
       'complete, its debit done a moment ago',

@@ -273,7 +273,7 @@ function AtCheckout({ shortfall }: { readonly shortfall: number }) {
   );
 }
 
-/** What the balance lacks for the call, in dollars and as text. */
+/** What the balance lacks for the call, in dollars and as text. What the account owes is a part of it, and stands above. */
 function Shortfall({
   amount,
   asked,
@@ -295,7 +295,17 @@ function Shortfall({
           debtMicros: microsOf(debt),
         });
         const shortfall = asked ?? dollarsOf(missing);
-        return children(shortfall, `${usd(shortfall)}${isTaxed ? ' plus tax' : ''}`);
+        return (
+          <>
+            {debt > 0 && (
+              <Text size="sm" w="100%">
+                You owe {usd(debt)} for refunded or disputed payments. The top-up pays this first,
+                then the call.
+              </Text>
+            )}
+            {children(shortfall, `${usd(shortfall)}${isTaxed ? ' plus tax' : ''}`)}
+          </>
+        );
       }}
     </Loaded>
   );
@@ -362,7 +372,7 @@ function PastTable({ approvals }: { readonly approvals: readonly Approval[] }) {
                 tt="none"
                 fw={500}
               >
-                {decision === null ? endOf(ended) : ANSWERS[decision]}
+                {decision === null ? endOf(ended) : ANSWERS[raisedTo === null ? decision : 'raise']}
                 {raisedTo !== null && ` to ${usd(raisedTo)}`}
               </Badge>
             </Table.Td>

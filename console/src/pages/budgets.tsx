@@ -1,5 +1,5 @@
 /** Budgets as a tree, and the one that is chosen: what it allows, its spend keys and what they spent. */
-import { Anchor, Button, Table, Text } from '@mantine/core';
+import { Anchor, Box, Button, Table, Text } from '@mantine/core';
 import { IconHierarchy, IconPlus } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
@@ -125,7 +125,7 @@ function Tree({
                   size="sm"
                   display="block"
                   title={budget.name}
-                  ms={`calc(var(--mantine-spacing-lg) * ${depth})`}
+                  ms={indent(depth)}
                   renderRoot={(props) => (
                     <Link
                       to="/budgets"
@@ -141,6 +141,11 @@ function Tree({
                 >
                   <bdi className="one-line">{budget.name}</bdi>
                 </Anchor>
+                {budget.status !== 'active' && (
+                  <Box hiddenFrom="xs" mt={4} ms={indent(depth)}>
+                    <BudgetState status={budget.status} />
+                  </Box>
+                )}
               </Table.Td>
               <Table.Td visibleFrom="xs">
                 <BudgetState status={budget.status} />
@@ -163,6 +168,10 @@ function Tree({
       </PagedList>
     </Card>
   );
+}
+
+function indent(depth: number): string {
+  return `calc(var(--mantine-spacing-lg) * ${depth})`;
 }
 
 interface ChosenProps {

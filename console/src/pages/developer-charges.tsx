@@ -43,7 +43,10 @@ export function DeveloperChargesPage() {
   const kept = consumerId === undefined ? {} : { consumerId };
   const listed = charges.find(({ id }) => id === charge);
   const open = (id: string | undefined) =>
-    void navigate({ search: { ...filter, ...kept, ...(id === undefined ? {} : { charge: id }) } });
+    void navigate({
+      search: { ...filter, ...kept, ...(id === undefined ? {} : { charge: id }) },
+      resetScroll: false,
+    });
   return (
     <Page
       title="Charges"
@@ -127,7 +130,13 @@ function Refund({ charge }: { readonly charge: Charge }) {
             value={amount}
             onChange={(event) => setAmount(event.currentTarget.value)}
           />
-          <Button type="submit" variant="default" disabled={isEmpty} loading={refund.isPending}>
+          <Button
+            type="submit"
+            variant="default"
+            style={{ flexShrink: 0 }}
+            disabled={isEmpty}
+            loading={refund.isPending}
+          >
             Refund
           </Button>
         </Group>

@@ -7,10 +7,10 @@ import type { Developer, ReceiptKeys } from '../answers.ts';
 import { read, write } from '../api.ts';
 import { changesOf } from '../changes.ts';
 import { useEdits } from '../edits.ts';
+import { NewKeySnippet } from '../parts/charge-snippet.tsx';
 import { Field } from '../parts/charges.tsx';
 import { KeyCard } from '../parts/keys.tsx';
 import { Card, Page } from '../parts/page.tsx';
-import { developerSnippets, Snippets } from '../parts/snippets.tsx';
 import { Failed, Loaded } from '../parts/states.tsx';
 import { CopyText, Id } from '../parts/values.tsx';
 import { showAnswer } from '../show-answer.ts';
@@ -22,7 +22,7 @@ export function SettingsPage() {
         kind="developer"
         title="Secret keys"
         empty="Your tool server charges consumers with a secret key."
-        snippet={(key) => <Snippets snippets={developerSnippets(key, 'search', 0.02)} />}
+        snippet={(key) => <NewKeySnippet secret={key} />}
       />
       <ReturnUrl />
       <ReceiptKeyList />

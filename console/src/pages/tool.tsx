@@ -107,7 +107,7 @@ function Found({ tool }: { readonly tool: OneTool }) {
       <RecentCharges query={recent} tool={name}>
         Charges for this tool appear here as they are made.
       </RecentCharges>
-      {!archived && <ToolSnippet tool={name} price={price} />}
+      {!archived && <ToolSnippet tool={tool} />}
     </>
   );
 }

@@ -23,7 +23,10 @@ export function UsagePage() {
   });
   const charges = list.data?.pages.flatMap((page) => page.charges) ?? [];
   const open = (id: string | undefined) =>
-    void navigate({ search: { ...filter, ...(id === undefined ? {} : { charge: id }) } });
+    void navigate({
+      search: { ...filter, ...(id === undefined ? {} : { charge: id }) },
+      resetScroll: false,
+    });
   const listed = charges.find(({ id }) => id === charge);
   // It may not be on a loaded page, when the link was shared.
   const one = useQuery({

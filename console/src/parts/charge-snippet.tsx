@@ -5,14 +5,16 @@
 import { Anchor, Button, Group, Select, Stack, Text, TextInput, Title } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useState, type ReactNode } from 'react';
-import type { NewKey } from '../answers.ts';
-import { write } from '../api.ts';
+import { useEffect, useState, type ReactNode } from 'react';
+import { dollarsOf } from '../../../src/domain/money.ts';
+import { costOf, picosOfDollars } from '../../../src/domain/rate-card.ts';
+import type { NewKey, Tool } from '../answers.ts';
+import { ApiFailure, write } from '../api.ts';
 import { usd } from '../format.ts';
 import { toolsRead } from '../page-reads.ts';
 import { writeOnce } from '../retry-key.ts';
 import { Card } from './page.tsx';
-import { developerSnippets, Snippets } from './snippets.tsx';
+import { developerSnippets, Snippets, type SampleCharge } from './snippets.tsx';
 import { Failed } from './states.tsx';
 
 interface TestKeys {
@@ -20,27 +22,54 @@ interface TestKeys {
   readonly consumer: string;
 }
 
-interface Call {
-  readonly tool: string;
-  readonly price: number;
+type Priced = Pick<Tool, 'name' | 'price' | 'card'>;
+
+interface Sample {
+  readonly charge: SampleCharge;
+  /** In dollars. */
+  readonly cost: number;
 }
 
 /** Enough for a thousand calls at $0.02. */
 const PLAY_DOLLARS = 20;
 
-/** What the code charges while no tool has a price. */
-const EXAMPLE: Call = { tool: 'search', price: 0.02 };
+/** The tool of the code while none has a price. */
+const EXAMPLE = { name: 'search', price: null };
+/** What a charge states for a tool without a price. */
+const EXAMPLE_DOLLARS = 0.02;
+
+/** Tokens are sold by the thousand. What costs more, such as a page, is sold one by one. */
+const THOUSANDS_DOLLARS_MAX = 0.001;
+
+/** A tool with a rate card is charged by the unit, even if it has a price as well. */
+function sampleOf({ name: tool, price, card }: Priced): Sample {
+  if (!card) {
+    const amount = price ?? EXAMPLE_DOLLARS;
+    return { charge: { tool, amount }, cost: amount };
+  }
+  const prices = Object.entries(card);
+  const units = Object.fromEntries(
+    prices.map(([unit, dollars]) => [unit, dollars > THOUSANDS_DOLLARS_MAX ? 1 : 1_000]),
+  );
+  const picosOf = new Map(prices.map(([unit, dollars]) => [unit, picosOfDollars(dollars) ?? 0n]));
+  const micros = costOf({ version: 1, picosOf }, units);
+  return { charge: { tool, units }, cost: typeof micros === 'number' ? dollarsOf(micros) : 0 };
+}
+
+/** The tools that charges have a price for. */
+function usePriced(): readonly Priced[] {
+  const tools = useQuery(toolsRead).data?.tools ?? [];
+  return tools.filter(({ price, card }) => price !== null || card !== undefined);
+}
 
 /** For one of the developer's tools, which can be chosen. */
 export function ChargeSnippet() {
-  const priced = useQuery(toolsRead).data?.tools.filter(({ price }) => price !== null) ?? [];
+  const priced = usePriced();
   const [chosen, setChosen] = useState<string | null>(null);
-  const found = priced.find(({ name }) => name === chosen) ?? priced[0];
-  const { tool, price } = found ? { tool: found.name, price: found.price } : EXAMPLE;
+  const tool = priced.find(({ name }) => name === chosen) ?? priced[0] ?? EXAMPLE;
   return (
     <ToolSnippet
       tool={tool}
-      price={price}
       aside={
         priced.length > 1 && (
           <Select
@@ -48,7 +77,7 @@ export function ChargeSnippet() {
             aria-label="Tool"
             allowDeselect={false}
             data={[...new Set(priced.map((each) => each.name))]}
-            value={tool}
+            value={tool.name}
             onChange={setChosen}
           />
         )
@@ -57,16 +86,20 @@ export function ChargeSnippet() {
   );
 }
 
+/** With a new secret key, for the first of the developer's tools. */
+export function NewKeySnippet({ secret }: { readonly secret: string }) {
+  const { charge } = sampleOf(usePriced()[0] ?? EXAMPLE);
+  return <Snippets snippets={developerSnippets(secret, charge)} />;
+}
+
 interface SnippetProps {
-  readonly tool: string;
-  /** Null: each charge sets its amount, such as that of the example. */
-  readonly price: number | null;
+  readonly tool: Priced;
   readonly aside?: ReactNode;
 }
 
-export function ToolSnippet({ tool, price: set, aside }: SnippetProps) {
+export function ToolSnippet({ tool, aside }: SnippetProps) {
   const [keys, setKeys] = useState<TestKeys>();
-  const price = set ?? EXAMPLE.price;
+  const sample = sampleOf(tool);
   return (
     <Card title="Charge from your code" aside={aside}>
       <Text c="dimmed" size="sm" mb="xs">
@@ -80,17 +113,17 @@ export function ToolSnippet({ tool, price: set, aside }: SnippetProps) {
         .
       </Text>
       <Snippets
-        snippets={developerSnippets(keys?.secret ?? 'SECRET_KEY', tool, price, keys?.consumer)}
+        snippets={developerSnippets(keys?.secret ?? 'SECRET_KEY', sample.charge, keys?.consumer)}
       />
       <Title order={3} fz="md" mt="lg" mb="xs">
         Run it here
       </Title>
       {keys ? (
-        <RunWithTestKeys keys={keys} tool={tool} price={price} />
+        <RunWithTestKeys keys={keys} tool={tool} />
       ) : (
         <Stack gap="md">
-          <CreateTestKeys price={price} onMade={setKeys} />
-          <RunWithLiveKey tool={tool} price={price} />
+          <CreateTestKeys cost={sample.cost} onMade={setKeys} />
+          <RunWithLiveKey {...sample} />
         </Stack>
       )}
     </Card>
@@ -98,11 +131,12 @@ export function ToolSnippet({ tool, price: set, aside }: SnippetProps) {
 }
 
 interface CreateProps {
-  readonly price: number;
+  /** Of one run, in dollars. */
+  readonly cost: number;
   readonly onMade: (keys: TestKeys) => void;
 }
 
-function CreateTestKeys({ price, onMade }: CreateProps) {
+function CreateTestKeys({ cost, onMade }: CreateProps) {
   const queries = useQueryClient();
   const create = useMutation({
     mutationFn: async () => {
@@ -111,7 +145,7 @@ function CreateTestKeys({ price, onMade }: CreateProps) {
           write<NewKey>('/v1/keys', { kind, mode: 'test', name: 'Developer Dashboard' }),
         ) as [Promise<NewKey>, Promise<NewKey>],
       );
-      const amount = Math.max(PLAY_DOLLARS, Math.ceil(price));
+      const amount = Math.max(PLAY_DOLLARS, Math.ceil(cost));
       await write('/v1/top-up', { amount }, { apiKey: consumer });
       return { secret, consumer };
     },
@@ -132,36 +166,64 @@ function CreateTestKeys({ price, onMade }: CreateProps) {
 }
 
 /** Each run is a charge of its own, unless the last one had no success: then it repeats that. */
-function useCharge({ tool, price }: Call, secret?: string) {
+function useCharge(sample: SampleCharge, secret?: string) {
   const queries = useQueryClient();
   return useMutation({
     mutationFn: (consumerKey: string) =>
       writeOnce<Readonly<Record<string, unknown>>>(
         '/v1/charges',
-        { apiKey: consumerKey, tool, amount: price },
+        { apiKey: consumerKey, ...sample },
         secret === undefined ? {} : { apiKey: secret },
       ),
     onSuccess: () => void queries.invalidateQueries(),
   });
 }
 
-function RunWithTestKeys({ keys, ...call }: Call & { readonly keys: TestKeys }) {
-  const charge = useCharge(call, keys.secret);
+interface Registration extends Pick<Tool, 'name' | 'card'>, Pick<TestKeys, 'secret'> {}
+
+/** Test mode has tools of its own, and the units of the code need the card there. */
+async function registerInTestMode({ name, card, secret }: Registration): Promise<void> {
+  const sender = { apiKey: secret };
+  await write('/v1/tools', { name, card }, sender).catch((error: unknown) => {
+    const toolId = error instanceof ApiFailure ? error.toolId : undefined;
+    if (toolId === undefined) throw error;
+    const changes = { card, archived: false };
+    return write(`/v1/tools/${toolId}`, changes, { ...sender, method: 'PATCH' });
+  });
+}
+
+interface RunProps {
+  readonly keys: TestKeys;
+  readonly tool: Priced;
+}
+
+function RunWithTestKeys({ keys: { secret, consumer }, tool }: RunProps) {
+  const { name, card } = tool;
+  const charge = useCharge(sampleOf(tool).charge, secret);
+  const registration = useMutation({ mutationFn: registerInTestMode });
+  const { mutate: register } = registration;
+  useEffect(() => {
+    if (card) register({ name, card, secret });
+  }, [name, card, secret, register]);
   return (
     <Stack gap="sm">
       <Group>
-        <Button loading={charge.isPending} onClick={() => charge.mutate(keys.consumer)}>
+        <Button
+          loading={charge.isPending || registration.isPending}
+          onClick={() => charge.mutate(consumer)}
+        >
           Run
         </Button>
       </Group>
+      {registration.error && <Failed error={registration.error} />}
       <Outcome of={charge} />
     </Stack>
   );
 }
 
-function RunWithLiveKey(call: Call) {
+function RunWithLiveKey({ charge: sample, cost }: Sample) {
   const [consumerKey, setConsumerKey] = useState('');
-  const charge = useCharge(call);
+  const charge = useCharge(sample);
   return (
     <form
       onSubmit={(event) => {
@@ -184,7 +246,7 @@ function RunWithLiveKey(call: Call) {
             onChange={(event) => setConsumerKey(event.currentTarget.value)}
           />
           <Button type="submit" variant="default" loading={charge.isPending}>
-            Charge {usd(call.price)}
+            Charge {usd(cost)}
           </Button>
         </Group>
         <Outcome of={charge} />

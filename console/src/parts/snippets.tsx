@@ -84,20 +84,26 @@ function readSnippet(key: string, url: string): Snippet {
   return { name: 'curl', code: `curl ${url} \\\n  -H "Authorization: Bearer ${key}"` };
 }
 
+/** What a tool server sends for a call, besides the key of its caller. */
+export interface SampleCharge {
+  readonly tool: string;
+  readonly amount?: number;
+  readonly units?: Readonly<Record<string, number>>;
+}
+
 /** How a tool server charges: the consumer key of its caller, or the given one, with which the code runs as it is. */
 export function developerSnippets(
   key: string,
-  tool: string,
-  price: number,
+  charge: SampleCharge,
   consumerKey?: string,
 ): Composed {
   // Within single quotes of a shell, a quote ends them, stands alone, and begins them again.
-  const body = JSON.stringify({
-    apiKey: consumerKey ?? 'CONSUMER_KEY',
-    tool,
-    amount: price,
-  }).replaceAll("'", `'\\''`);
+  const body = JSON.stringify({ apiKey: consumerKey ?? 'CONSUMER_KEY', ...charge }).replaceAll(
+    "'",
+    `'\\''`,
+  );
   const given = consumerKey && JSON.stringify(consumerKey);
+  const members = Object.entries(charge).map(([name, value]) => [name, onOneLine(value)] as const);
   return (apiUrl) => [
     {
       name: 'Node.js',
@@ -107,8 +113,7 @@ export function developerSnippets(
         `const farebox = new Farebox({ secretKey: '${key}', baseUrl: '${apiUrl}' });`,
         `const charge = await farebox.charge({`,
         `  apiKey: ${consumerKey === undefined ? `request.headers['x-service-key']` : `'${consumerKey}'`},`,
-        `  tool: ${JSON.stringify(tool)},`,
-        `  amount: ${price},`,
+        ...members.map(([name, value]) => `  ${name}: ${value},`),
         `});`,
       ].join('\n'),
     },
@@ -121,7 +126,7 @@ export function developerSnippets(
         'response = requests.post(',
         `    "${apiUrl}/v1/charges",`,
         `    headers={"Authorization": "Bearer ${key}", "Idempotency-Key": str(uuid.uuid4())},`,
-        `    json={"apiKey": ${given ?? 'consumer_key'}, "tool": ${JSON.stringify(tool)}, "amount": ${price}},`,
+        `    json={"apiKey": ${given ?? 'consumer_key'}, ${members.map(([name, value]) => `"${name}": ${value}`).join(', ')}},`,
         '    timeout=10,',
         ')',
         'response.raise_for_status()  # Not paid: do not run the tool.',
@@ -133,4 +138,9 @@ export function developerSnippets(
       code: `curl ${apiUrl}/v1/charges \\\n  -H "Authorization: Bearer ${key}" \\\n  -H "Content-Type: application/json" \\\n  -d '${body}'`,
     },
   ];
+}
+
+/** JSON with spaces, which JavaScript and Python read as well. */
+function onOneLine(value: unknown): string {
+  return JSON.stringify(value, null, 1).replaceAll(/\n */g, ' ');
 }

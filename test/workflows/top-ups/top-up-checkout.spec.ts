@@ -159,6 +159,10 @@ describe('a top-up through the hosted checkout', () => {
     await harness.control(`async/${failing.sessionId}`, { outcome: 'failed' });
     await harness.statusBecomes(succeeding, 'completed');
     await harness.statusBecomes(failing, 'failed');
+    assert.deepEqual((await harness.workflow(failing.id).result()).failure, {
+      code: 'payment_failed',
+      message: 'The bank did not complete the payment. Top up again with another account or card.',
+    });
     assert.deepEqual(await harness.books(consumer), ONCE_25);
   });
 
