@@ -247,7 +247,15 @@ function ConnectionNote() {
   const queries = useQueryClient();
   useEffect(() => {
     if (!isAway) return undefined;
-    const timer = setInterval(() => void read('/v1/session').catch(() => undefined), RETRY_MS);
+    let isAsking = false;
+    const ask = async () => {
+      // A server that does not answer would be asked ever more, and a browser sends six requests at a time.
+      if (isAsking) return;
+      isAsking = true;
+      await read('/v1/session').catch(() => undefined);
+      isAsking = false;
+    };
+    const timer = setInterval(() => void ask(), RETRY_MS);
     return () => {
       clearInterval(timer);
       // Whichever request was the first to succeed.
