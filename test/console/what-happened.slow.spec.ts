@@ -270,6 +270,25 @@ describe('the console says', () => {
     assert.deepEqual(await cutTexts(page), []);
   });
 
+  it('nothing to somebody who is not signed in until the sign-in page has loaded', async () => {
+    const [asked, loaded] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    await page.route('**/assets/sign-in-*.js', async (route) => {
+      asked.resolve();
+      await loaded.promise;
+      await route.continue();
+    });
+    await window.go('/budgets');
+    await asked.promise;
+    await page.evaluate(
+      'new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))',
+    );
+    assert.equal(await page.getByRole('alert').count(), 0);
+    assert.equal(await page.getByRole('navigation').count(), 0);
+    loaded.resolve();
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    assert.equal(new URL(page.url()).searchParams.get('next'), '/budgets');
+  });
+
   async function addEndpoint(account: TestAccount, url: string): Promise<NewWebhookEndpointReply> {
     const options = { key: account.developerKey, body: { url } };
     const { body } = await call(harness.stack.api, 'POST', '/v1/webhook-endpoints', options);
