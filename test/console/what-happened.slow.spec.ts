@@ -289,6 +289,27 @@ describe('the console says', () => {
     assert.equal(new URL(page.url()).searchParams.get('next'), '/budgets');
   });
 
+  it('by its place in the tree where a budget belongs, also with a name that runs right to left', async () => {
+    const { api } = harness.stack;
+    const account = await harness.newAccount(10);
+    await makeBudget(api, account.consumerKey, { name: 'team' });
+    await makeBudget(api, account.consumerKey, { name: 'צוות שלום' });
+    await window.enter(account, '/budgets');
+    await page.getByRole('link', { name: 'team' }).waitFor();
+    for (const width of [1_280, 390]) {
+      await page.setViewportSize({ width, height: 800 });
+      const lefts = await page.evaluate<
+        number[]
+      >(`[...document.querySelectorAll('td a')].map((link) => {
+        const text = document.createRange();
+        text.selectNodeContents(link.querySelector('bdi'));
+        return Math.round(text.getBoundingClientRect().left);
+      })`);
+      assert.equal(lefts.length, 2);
+      assert.equal(lefts[0], lefts[1], `at ${width} pixels`);
+    }
+  });
+
   async function addEndpoint(account: TestAccount, url: string): Promise<NewWebhookEndpointReply> {
     const options = { key: account.developerKey, body: { url } };
     const { body } = await call(harness.stack.api, 'POST', '/v1/webhook-endpoints', options);
