@@ -113,6 +113,8 @@ export interface WriteOptions {
   readonly onReplay?: () => void;
   /** Sent in place of the session, as a program would. */
   readonly apiKey?: string;
+  /** Whether the API may wait for a payment before it answers. */
+  readonly isPayment?: boolean;
 }
 
 export function newIdempotencyKey(): string {
@@ -145,16 +147,35 @@ interface RequestOptions extends Omit<WriteOptions, 'method'> {
 
 type Answer = Readonly<Record<string, unknown>>;
 
+/**
+ * How long a request waits for its answer. Otherwise a server that is frozen, or a line that is dead, would keep a dialog
+ * open for ever.
+ */
+const ANSWERED_WITHIN_MS = 30_000;
+/** The API answers that a payment is pending after up to a minute (`TOP_UP_ANSWER_MS`). */
+const PAID_WITHIN_MS = 75_000;
+
 /** From a proxy whose server does not answer, or from us. */
 const AWAY = new Set([502, 503, 504]);
 
 async function request<T>(method: string, path: string, options: RequestOptions): Promise<T> {
-  const { body, idempotencyKey, onReplay, apiKey, waits = true, isAgain = false } = options;
+  const {
+    body,
+    idempotencyKey,
+    onReplay,
+    apiKey,
+    isPayment,
+    waits = true,
+    isAgain = false,
+  } = options;
   if (waits) await maySend();
   const sender = accountOfPage();
   const signIns = signInsSoFar();
+  const limit = new AbortController();
+  const timer = setTimeout(() => limit.abort(), isPayment ? PAID_WITHIN_MS : ANSWERED_WITHIN_MS);
   const response = await fetch(path, {
     method,
+    signal: limit.signal,
     credentials: 'same-origin',
     ...(body
       ? {
@@ -168,6 +189,7 @@ async function request<T>(method: string, path: string, options: RequestOptions)
       : {}),
   }).catch(() => undefined);
   const answer = (await response?.json().catch(() => undefined)) as Answer | undefined;
+  clearTimeout(timer);
   const error = (answer?.['error'] ?? {}) as Answer;
   // A change may need the payment processor, which is away while Farebox answers. Reads need Farebox alone.
   const isOfPart = method !== 'GET' && error['code'] === 'service_unavailable';

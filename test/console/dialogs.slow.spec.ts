@@ -9,7 +9,7 @@ import {
   type ConsoleHarness,
   type Window,
 } from '../support/console.ts';
-import { charge } from '../support/http.ts';
+import { call, charge } from '../support/http.ts';
 import { createSignInLinkToken } from '../support/sessions.ts';
 import { until } from '../support/stack.ts';
 
@@ -94,6 +94,64 @@ describe('a dialog of the console', () => {
     const sheet = await openedDialog(page, 'Charge');
     await sheet.getByLabel('Amount to refund in dollars').waitFor();
     await showsFailure(sheet, 'Refund', '**/refund');
+  });
+
+  it('can be left when its request gets no answer, and the request sent again happens once', async () => {
+    const account = await harness.newAccount(10);
+    await charge(harness.stack.api, account, { tool: 'search', amount: 2 });
+    await window.enter(account, '/developer/charges');
+    await page.clock.install();
+    const openSheet = async () => {
+      await button(/^Charge for search/).click();
+      return openedDialog(page, 'Charge');
+    };
+    const sheet = await openSheet();
+    await sheet.getByLabel('Amount to refund in dollars').fill('0.5');
+    const arrived = Promise.withResolvers<void>();
+    // The refund is made, and the line is silent.
+    await page.route('**/refund', (route) => route.fetch().then(() => arrived.resolve()), {
+      times: 1,
+    });
+    await sheet.getByRole('button', { name: 'Refund' }).click();
+    await arrived.promise;
+    assert.equal(await sheet.getByRole('alert').count(), 0);
+    await page.clock.fastForward(60_000);
+    await sheet.getByText('You can safely try again: it will happen only once.').waitFor();
+    await sheet.getByRole('button', { name: 'Close', exact: true }).click();
+    await sheet.waitFor({ state: 'detached' });
+    const again = await openSheet();
+    await again.getByLabel('Amount to refund in dollars').fill('0.5');
+    await again.getByRole('button', { name: 'Refund' }).click();
+    await page.getByText('Your earlier request had arrived').waitFor();
+    await again.getByText('$0.50 refunded').first().waitFor();
+    const key = account.consumerKey;
+    const { body } = await call(harness.stack.api, 'GET', '/v1/usage', { key });
+    assert.equal((body as { total: number }).total, 1.5);
+  });
+
+  it('closes by Escape when its request gets no answer, and the page says what is away', async () => {
+    const { api } = harness.stack;
+    const account = await harness.newAccount(0);
+    const { id } = await makeBudget(api, account.consumerKey);
+    await makeKey(api, account.consumerKey, id, { name: 'leaked' });
+    await window.enter(account, `/budgets?budget=${id}`);
+    await page.clock.install();
+    const dialog = await askToRevoke('leaked');
+    const asked = Promise.withResolvers<void>();
+    await page.route('**/v1/**', (route) => {
+      if (route.request().url().endsWith('/revoke')) asked.resolve();
+    });
+    await dialog.getByRole('button', { name: 'Revoke key' }).click();
+    await asked.promise;
+    await page.clock.fastForward(60_000);
+    await dialog.getByText('Your change may not have been saved.').waitFor();
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    await page.getByText('We keep trying').waitFor();
+    await page.unroute('**/v1/**');
+    // The request that asks whether Farebox is back waits for its answer too.
+    await page.clock.fastForward(60_000);
+    await page.getByText('We keep trying').waitFor({ state: 'detached' });
   });
 
   it('gives the focus back to its button when its request has failed', async () => {

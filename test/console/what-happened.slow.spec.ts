@@ -8,7 +8,7 @@ import type {
 } from '../../src/schemas/webhook-endpoints.ts';
 import type { TestAccount } from '../support/accounts.ts';
 import { ask, decide } from '../support/approval-requests.ts';
-import { makeBudget, makeKey } from '../support/budget-requests.ts';
+import { changeBudget, makeBudget, makeKey } from '../support/budget-requests.ts';
 import { openForEach, openedDialog, type ConsoleHarness, type Window } from '../support/console.ts';
 import { call, charge } from '../support/http.ts';
 import { startReceiver, type Receiver } from '../support/receiver.ts';
@@ -268,6 +268,66 @@ describe('the console says', () => {
     await window.go('/approvals');
     await page.getByText('Denied').waitFor();
     assert.deepEqual(await cutTexts(page), []);
+  });
+
+  it('in the audit log which budget, key and endpoint was changed', async () => {
+    const { api } = harness.stack;
+    const account = await harness.newAccount(0);
+    const { consumerKey } = account;
+    const changed = await makeBudget(api, consumerKey, { name: 'research', limit: 10 });
+    await makeBudget(api, consumerKey, { name: 'other', limit: 10 });
+    await changeBudget(api, consumerKey, changed.id, { limit: 25.3 });
+    const spendKey = await makeKey(api, consumerKey, changed.id);
+    const endpoint = await addEndpoint(account, receiver.url);
+    await window.enter(account, '/audit-log');
+    const row = (action: string) =>
+      page.getByRole('region', { name: 'Audit log' }).getByRole('row', { name: action });
+    await row('Webhook endpoint created').getByText(`${receiver.url}, ${endpoint.id}`).waitFor();
+    await row('Spend key created').getByText(spendKey.id).waitFor();
+    const raised = row('Budget changed');
+    await raised.getByText(`research, ${changed.id}`).waitFor();
+    await raised.getByRole('link', { name: changed.id }).click();
+    await page.getByRole('heading', { name: 'research' }).waitFor();
+  });
+
+  it('nothing to somebody who is not signed in until the sign-in page has loaded', async () => {
+    const [asked, loaded] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    await page.route('**/assets/sign-in-*.js', async (route) => {
+      asked.resolve();
+      await loaded.promise;
+      await route.continue();
+    });
+    await window.go('/budgets');
+    await asked.promise;
+    await page.evaluate(
+      'new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))',
+    );
+    assert.equal(await page.getByRole('alert').count(), 0);
+    assert.equal(await page.getByRole('navigation').count(), 0);
+    loaded.resolve();
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    assert.equal(new URL(page.url()).searchParams.get('next'), '/budgets');
+  });
+
+  it('by its place in the tree where a budget belongs, also with a name that runs right to left', async () => {
+    const { api } = harness.stack;
+    const account = await harness.newAccount(10);
+    await makeBudget(api, account.consumerKey, { name: 'team' });
+    await makeBudget(api, account.consumerKey, { name: 'צוות שלום' });
+    await window.enter(account, '/budgets');
+    await page.getByRole('link', { name: 'team' }).waitFor();
+    for (const width of [1_280, 390]) {
+      await page.setViewportSize({ width, height: 800 });
+      const lefts = await page.evaluate<
+        number[]
+      >(`[...document.querySelectorAll('td a')].map((link) => {
+        const text = document.createRange();
+        text.selectNodeContents(link.querySelector('bdi'));
+        return Math.round(text.getBoundingClientRect().left);
+      })`);
+      assert.equal(lefts.length, 2);
+      assert.equal(lefts[0], lefts[1], `at ${width} pixels`);
+    }
   });
 
   async function addEndpoint(account: TestAccount, url: string): Promise<NewWebhookEndpointReply> {

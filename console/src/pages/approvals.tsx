@@ -172,7 +172,10 @@ function Answers({ approval: { id, code, scope, amount } }: { readonly approval:
     }) => {
       const { idempotencyKey } = payments.get(id) ?? { idempotencyKey: id };
       if (body.amount !== undefined) payments.set(id, { idempotencyKey, amount: body.amount });
-      return write<Decision>(`/v1/approvals/${id}/decide`, body, { idempotencyKey });
+      return write<Decision>(`/v1/approvals/${id}/decide`, body, {
+        idempotencyKey,
+        isPayment: true,
+      });
     },
     onSuccess: ({ status, sessionUrl }) => {
       // The bank wants the payment confirmed.

@@ -1,9 +1,12 @@
 /** Entries of the audit log, in words. */
 import { Anchor, Table, Text } from '@mantine/core';
 import { IconHistory } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import type { AuditLog, OperatorAuditLog } from '../answers.ts';
+import type { AuditLog, Budgets, OperatorAuditLog, WebhookEndpoints } from '../answers.ts';
+import { read } from '../api.ts';
 import { localTime, usd } from '../format.ts';
+import { keysRead } from '../page-reads.ts';
 import { PagedList, ScrollTable, usePages } from './lists.tsx';
 import { Empty } from './states.tsx';
 import { Time } from './values.tsx';
@@ -13,6 +16,7 @@ type Entry = AuditLog['entries'][number] & Partial<OperatorAuditLog['entries'][n
 export function AuditEntries({ path }: { readonly path: string }) {
   const list = usePages<AuditLog>({ queryKey: ['audit-log', path], path });
   const entries: readonly Entry[] = list.data?.pages.flatMap((page) => page.entries) ?? [];
+  const names = useNames(entries);
   return (
     <PagedList
       list={list}
@@ -42,6 +46,7 @@ export function AuditEntries({ path }: { readonly path: string }) {
             <Table.Td>
               {ACTIONS[entry.action] ?? entry.action}
               <Details entry={entry} />
+              <Subject entry={entry} name={names.get(entry.subjectId ?? '')} />
               <Text size="xs" c="dimmed" hiddenFrom="xs" className="breaks">
                 By: {programOf(entry)}
               </Text>
@@ -91,6 +96,60 @@ function Details({ entry }: { readonly entry: Entry }) {
             {entry.accountId}
           </Anchor>
         </>
+      )}
+    </Text>
+  );
+}
+
+/** Whether the reader owns the account: only operators are told which account an entry is about. */
+const isOwn = ({ accountId }: Entry) => accountId === undefined;
+
+/** What the owner of the account calls the subjects of the entries, as far as they are still there. */
+function useNames(entries: readonly Entry[]): ReadonlyMap<string, string> {
+  const has = (prefix: string) =>
+    entries.some((entry) => isOwn(entry) && entry.subjectId?.startsWith(prefix));
+  const budgets = useQuery({
+    queryKey: ['budgets', 'names'],
+    queryFn: () => read<Budgets>('/v1/budgets?limit=100'),
+    enabled: has('bdg_'),
+  });
+  const keys = useQuery({ ...keysRead, enabled: has('key_') });
+  const endpoints = useQuery({
+    queryKey: ['webhook-endpoints'],
+    queryFn: () => read<WebhookEndpoints>('/v1/webhook-endpoints'),
+    enabled: has('we_'),
+  });
+  return new Map([
+    ...(budgets.data?.budgets ?? []).map(({ id, name }) => [id, name] as const),
+    ...(keys.data?.keys ?? []).map(({ id, name }) => [id, name ?? 'Unnamed key'] as const),
+    ...(endpoints.data?.webhookEndpoints ?? []).map(({ id, url }) => [id, url] as const),
+  ]);
+}
+
+/** The subjects that people know by their ids: not sessions and persons, which have plain UUIDs, nor the account itself. */
+const NAMED = /^(?!acct_)[a-z]+_[0-9a-f]{32}$/;
+
+/** What was changed. */
+function Subject({ entry, name }: { readonly entry: Entry; readonly name: string | undefined }) {
+  const { subjectId } = entry;
+  if (subjectId === null || !NAMED.test(subjectId)) return null;
+  return (
+    <Text size="xs" c="dimmed" className="breaks">
+      {name !== undefined && (
+        <>
+          <bdi>{name}</bdi>,{' '}
+        </>
+      )}
+      {isOwn(entry) && subjectId.startsWith('bdg_') ? (
+        <Anchor
+          inherit
+          underline="always"
+          renderRoot={(props) => <Link to="/budgets" search={{ budget: subjectId }} {...props} />}
+        >
+          {subjectId}
+        </Anchor>
+      ) : (
+        subjectId
       )}
     </Text>
   );

@@ -49,7 +49,7 @@ import {
 } from 'react';
 import { flushSync } from 'react-dom';
 import type { Approvals } from '../answers.ts';
-import { auth, isUnreachable, read, watchConnection } from '../api.ts';
+import { auth, hasSessionEnded, isUnreachable, read, watchConnection } from '../api.ts';
 import { sessionRead } from '../page-reads.ts';
 import { forgetAccount } from '../session.ts';
 import { Brand } from './brand.tsx';
@@ -106,7 +106,9 @@ export function Shell() {
   const session = useSession();
   const path = useRouterState({ select: (state) => state.location.pathname });
   useEffect(close, [path, close]);
-  if (session.data === undefined && !session.error) {
+  // Nobody is signed in: the code of the sign-in page is on its way.
+  const isLeaving = hasSessionEnded(session.error);
+  if (session.data === undefined && (!session.error || isLeaving)) {
     return (
       <Center mih="100vh">
         <Loader size="sm" aria-label="Loading" />
@@ -247,7 +249,15 @@ function ConnectionNote() {
   const queries = useQueryClient();
   useEffect(() => {
     if (!isAway) return undefined;
-    const timer = setInterval(() => void read('/v1/session').catch(() => undefined), RETRY_MS);
+    let isAsking = false;
+    const ask = async () => {
+      // A server that does not answer would be asked ever more, and a browser sends six requests at a time.
+      if (isAsking) return;
+      isAsking = true;
+      await read('/v1/session').catch(() => undefined);
+      isAsking = false;
+    };
+    const timer = setInterval(() => void ask(), RETRY_MS);
     return () => {
       clearInterval(timer);
       // Whichever request was the first to succeed.

@@ -57,7 +57,7 @@ export function TopUpForm() {
           const onReplay = () => {
             isEarlier = true;
           };
-          const options = { idempotencyKey, onReplay };
+          const options = { idempotencyKey, onReplay, isPayment: true };
           if (way === 'checkout') {
             const saveCard = hasConsent && savesCard;
             const { sessionUrl, status } = await write<Checkout>(
