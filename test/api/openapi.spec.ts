@@ -1,5 +1,7 @@
 /** The OpenAPI document matches the table of routes, is complete, and has valid examples. */
 import assert from 'node:assert/strict';
+import { globSync } from 'node:fs';
+import { join } from 'node:path';
 import type { TSchema } from 'typebox';
 import { apiFiles } from '../../scripts/api-files.ts';
 import { exampleOf } from '../../src/http/openapi/examples.ts';
@@ -9,7 +11,7 @@ import { ENDPOINTS } from '../../src/http/routes.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { call } from '../support/http.ts';
 import { assertShape } from '../support/contract.ts';
-import { read } from '../tree/sources.ts';
+import { read, ROOT } from '../tree/sources.ts';
 
 /** Pages for people who have the repository. */
 const NOT_SERVED = new Set([
@@ -42,6 +44,20 @@ describe('the OpenAPI document', () => {
   it('describes each operation in a text of its own', () => {
     const named = ENDPOINTS.map(({ operation }) => operation);
     assert.deepEqual(named.toSorted(), Object.keys(OPERATIONS).toSorted());
+  });
+
+  it('has the texts of operations in files by noun, as the routes are', () => {
+    const named = (folder: string, pattern: RegExp) =>
+      globSync('*.ts', { cwd: join(ROOT, folder) })
+        .toSorted()
+        .map((file) => {
+          const found = read(`${folder}/${file}`).matchAll(pattern);
+          return [file, [...found].map(([, operation]) => operation).toSorted()];
+        });
+    assert.deepEqual(
+      named('src/http/openapi/operations', /^ {2}(\w+): \{$/gm),
+      named('src/http/routes', /^ {4}operation: '(\w+)',$/gm),
+    );
   });
 
   it('has a schema for each path parameter', () => {
