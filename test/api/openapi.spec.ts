@@ -22,6 +22,15 @@ type Parameters = readonly {
   readonly required: boolean;
 }[];
 
+/** The operations that each file of the folder names. */
+function operationsIn(folder: string, pattern: RegExp): (readonly [string, string[]])[] {
+  const files = globSync('*.ts', { cwd: join(ROOT, folder) }).toSorted();
+  return files.map((file) => {
+    const found = read(`${folder}/${file}`).matchAll(pattern);
+    return [file, Array.from(found, ([, operation = '']) => operation).toSorted()];
+  });
+}
+
 describe('the OpenAPI document', () => {
   it('matches, like the client’s types, the output of `npm run generate`', async () => {
     for (const [path, content] of Object.entries(await apiFiles())) {
@@ -35,16 +44,9 @@ describe('the OpenAPI document', () => {
   });
 
   it('has the texts of operations in files by noun, as the routes are', () => {
-    const named = (folder: string, pattern: RegExp) =>
-      globSync('*.ts', { cwd: join(ROOT, folder) })
-        .toSorted()
-        .map((file) => {
-          const found = read(`${folder}/${file}`).matchAll(pattern);
-          return [file, [...found].map(([, operation]) => operation).toSorted()];
-        });
     assert.deepEqual(
-      named('src/http/openapi/operations', /^ {2}(\w+): \{$/gm),
-      named('src/http/routes', /^ {4}operation: '(\w+)',$/gm),
+      operationsIn('src/http/openapi/operations', /^ {2}(\w+): \{$/gm),
+      operationsIn('src/http/routes', /^ {4}operation: '(\w+)',$/gm),
     );
   });
 
