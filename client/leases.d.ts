@@ -50,6 +50,7 @@ export type SettledCall =
       amount: number;
       createdAt: string;
       code?: undefined;
+      message?: undefined;
     }
   /** It ran and will not be paid for: the lease had ended, or somebody else settled it. */
   | {
@@ -59,6 +60,10 @@ export type SettledCall =
       code: string;
       message: string;
       id?: undefined;
+      receipt?: undefined;
+      tool?: undefined;
+      amount?: undefined;
+      createdAt?: undefined;
     };
 
 export interface LeaseCall {

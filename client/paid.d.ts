@@ -49,8 +49,8 @@ interface Settled<Result> {
   max: Cost;
   /**
    * Returns dollars or `{ units }`. 0 is free, as are units that cost nothing. More than `max` is charged as `max`.
-   * For anything else, nothing is charged, and the caller gets `billing_error`. To read the body of a response,
-   * read a copy: `response.clone()`.
+   * For anything else, nothing is charged, and the caller gets `billing_error`. To read the body of a `Response`,
+   * of a fetch handler or of Hono, read a copy: `response.clone()`.
    */
   settle: Functions<[], Result>['settle'];
 }

@@ -21,6 +21,9 @@ export async function setUpRoles(
   const superuserUrl = urlOf(SUPERUSER, passwords.superuser, 'postgres');
   const version = await withClient(superuserUrl, async (client) => {
     await setUpApplication(client, passwords.application);
+    // A checkpointer that began before the end of the start-up first looks at archive_timeout after
+    // checkpoint_timeout. A reload makes it look now.
+    await client.query('select pg_reload_conf()');
     const { rows } = await client.query<{ version: string }>(
       `select current_setting('server_version') as version`,
     );

@@ -12,7 +12,7 @@ import { consolePages } from './handlers/console-pages.ts';
 import { getDevMail } from './handlers/dev-mail.ts';
 import { errorPage, errorsPage } from './handlers/error-pages.ts';
 import { pagesStyle } from './handlers/html-pages.ts';
-import { markdownPages } from './handlers/markdown-pages.ts';
+import { markdownPages, OPENAPI_PATH } from './handlers/markdown-pages.ts';
 import { confirmPages } from './handlers/top-ups/confirm-page.ts';
 import { postTopUpPage, topUpPage } from './handlers/top-ups/top-up-page.ts';
 import { getLlms, getOpenApi } from './handlers/openapi.ts';
@@ -26,6 +26,7 @@ export function createApp(api: Api): Koa {
   if (api.tracing) app.use(tracedRequests(api.tracing));
   app.use(answerErrors(api.log, api.config.baseUrl, api.responses));
   const confirm = confirmPages(api);
+  const openApi = getOpenApi(ENDPOINTS);
   const all: readonly Route[] = [
     ...ENDPOINTS.map(({ method, path, middleware }) => ({
       method,
@@ -35,7 +36,8 @@ export function createApp(api: Api): Koa {
     { method: 'post', path: '/webhooks/stripe', middleware: postStripeWebhook(api) },
     { method: 'get', path: '/healthz', middleware: getHealth },
     { method: 'get', path: '/readyz', middleware: getReadiness(api) },
-    { method: 'get', path: '/openapi.json', middleware: getOpenApi(ENDPOINTS) },
+    { method: 'get', path: '/openapi.json', middleware: openApi },
+    { method: 'get', path: `/${OPENAPI_PATH}`, middleware: openApi },
     { method: 'get', path: '/llms.txt', middleware: getLlms(ENDPOINTS) },
     // Before the page of an error code, whose path fits its Markdown too.
     ...markdownPages(ENDPOINTS),

@@ -1,5 +1,7 @@
 /** The OpenAPI document matches the table of routes, is complete, and has valid examples. */
 import assert from 'node:assert/strict';
+import { globSync } from 'node:fs';
+import { join, matchesGlob } from 'node:path';
 import type { TSchema } from 'typebox';
 import { apiFiles } from '../../scripts/api-files.ts';
 import { exampleOf } from '../../src/http/openapi/examples.ts';
@@ -9,19 +11,7 @@ import { ENDPOINTS } from '../../src/http/routes.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { call } from '../support/http.ts';
 import { assertShape } from '../support/contract.ts';
-import { read } from '../tree/sources.ts';
-
-/** Pages for people who have the repository. */
-const NOT_SERVED = new Set([
-  '/ARCHITECTURE.md',
-  '/CHANGELOG.md',
-  '/CONTRIBUTING.md',
-  '/SECURITY.md',
-  '/bench/README.md',
-  '/client/CHANGELOG.md',
-  '/examples/mcp-tool-server/README.md',
-  '/simulator/README.md',
-]);
+import { read, ROOT } from '../tree/sources.ts';
 
 interface Described {
   readonly paths: Readonly<Record<string, { readonly get?: { readonly parameters?: Parameters } }>>;
@@ -31,6 +21,15 @@ type Parameters = readonly {
   readonly in: string;
   readonly required: boolean;
 }[];
+
+/** The operations that each file of the folder names. */
+function operationsIn(folder: string, pattern: RegExp): (readonly [string, string[]])[] {
+  const files = globSync('*.ts', { cwd: join(ROOT, folder) }).toSorted();
+  return files.map((file) => {
+    const found = read(`${folder}/${file}`).matchAll(pattern);
+    return [file, Array.from(found, ([, operation = '']) => operation).toSorted()];
+  });
+}
 
 describe('the OpenAPI document', () => {
   it('matches, like the client’s types, the output of `npm run generate`', async () => {
@@ -42,6 +41,13 @@ describe('the OpenAPI document', () => {
   it('describes each operation in a text of its own', () => {
     const named = ENDPOINTS.map(({ operation }) => operation);
     assert.deepEqual(named.toSorted(), Object.keys(OPERATIONS).toSorted());
+  });
+
+  it('has the texts of operations in files by noun, as the routes are', () => {
+    assert.deepEqual(
+      operationsIn('src/http/openapi/operations', /^ {2}(\w+): \{$/gm),
+      operationsIn('src/http/routes', /^ {4}operation: '(\w+)',$/gm),
+    );
   });
 
   it('has a schema for each path parameter', () => {
@@ -161,26 +167,43 @@ describe('the documentation as Markdown', () => {
     }
   });
 
-  it('has each page that the index and its pages link to, as it is in the repository', async () => {
+  it('has each file that the index and its pages link to, as it is in the repository', async () => {
     const seen = new Set(['/llms.txt']);
-    for (const page of seen) {
-      const { status, headers, body } = await call(api, 'GET', page);
-      assert.equal(status, 200, page);
-      if (page.endsWith('.json')) continue;
-      assert.equal(headers.get('content-type'), 'text/markdown; charset=utf-8', page);
-      if (!page.startsWith('/docs/errors') && page !== '/llms.txt') {
-        assert.equal(body, read(page.slice(1)));
+    for (const path of seen) {
+      const { status, headers, body } = await call(api, 'GET', path);
+      assert.equal(status, 200, path);
+      if (!/\.(md|txt)$/.test(path)) continue;
+      assert.equal(headers.get('content-type'), 'text/markdown; charset=utf-8', path);
+      if (!path.startsWith('/docs/errors') && path !== '/llms.txt') {
+        assertAsWritten(String(body), read(path.slice(1)));
       }
-      for (const link of linksOf(String(body), page)) seen.add(link);
+      for (const link of linksOf(String(body), path)) seen.add(link);
     }
     const errors = Object.keys(ERRORS).map((code) => `/docs/errors/${code}.md`);
-    for (const path of ['/docs/quickstart.md', '/client/README.md', ...errors]) {
+    const others = ['/docs/quickstart.md', '/client/README.md', '/docs/images/stuck-list.png'];
+    for (const path of [...others, '/examples/agent.ts', '/docs/openapi.json', ...errors]) {
       assert.ok(seen.has(path), path);
     }
     assert.match(
       String((await call(api, 'GET', '/docs/errors/hold_closed.md')).body),
       /^# `hold_closed`\n.*Status: 409.*Nothing happened.*`POST \/v1\/holds\/:id\/capture`/s,
     );
+    const inImage = [...read('.dockerignore').matchAll(/^!(\S+)$/gm)].map(([, path = '']) => path);
+    const generated = /^\/(llms\.txt|openapi\.json|docs\/openapi\.json|docs\/errors(\/.+)?\.md)$/;
+    assert.deepEqual(
+      [...seen].filter((path) => {
+        const isCopied = inImage.some((pattern) => matchesGlob(path.slice(1), pattern));
+        return !isCopied && !generated.test(path);
+      }),
+      [],
+    );
+  });
+
+  it('names the path of a file that is in the repository only, instead of a link', async () => {
+    const { body } = await call(api, 'GET', '/docs/operations.md');
+    assert.match(String(body), /Import deploy\/grafana-dashboard\.json \(in the repository\) into/);
+    const { body: readme } = await call(api, 'GET', '/README.md');
+    assert.match(String(readme), / \(`docs\/screenshots\/[\w-]+\.png` in the repository\)/);
   });
 
   it('has no other files', async () => {
@@ -188,19 +211,29 @@ describe('the documentation as Markdown', () => {
       '/docs/none.md',
       '/docs/errors/none.md',
       '/docs/..%2fSECURITY.md',
-      '/SECURITY.md',
+      '/docs/images/none.png',
+      '/examples/..%2fpackage.json',
+      '/package.json',
+      '/CONTRIBUTING.md',
     ];
     for (const path of others) assert.equal((await call(api, 'GET', path)).status, 404, path);
   });
 });
 
-/** The paths of the pages in this server that a page of Markdown links to. Other files are in the repository only. */
+/** The paths in this server that a page of Markdown links to. */
 function linksOf(text: string, page: string): string[] {
   return [...text.matchAll(/\]\(([^)#\s]+)[^)]*\)/g)]
     .map(([, link = '']) => new URL(link, `http://here${page}`))
-    .filter(({ host, pathname }) => host === 'here' && /\.md$|^\/openapi\.json$/.test(pathname))
-    .map(({ pathname }) => pathname)
-    .filter((path) => !NOT_SERVED.has(path));
+    .filter(({ host }) => host === 'here')
+    .map(({ pathname }) => pathname);
+}
+
+/** But for the lines in which a path stands for a link. */
+function assertAsWritten(served: string, written: string): void {
+  const lines = written.split('\n');
+  for (const [index, line] of served.split('\n').entries()) {
+    if (!line.includes('in the repository)')) assert.equal(line, lines[index]);
+  }
 }
 
 interface Part {

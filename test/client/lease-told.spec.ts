@@ -49,6 +49,20 @@ describe('client: the owner of a lease', () => {
     });
   }
 
+  it('may read every member of each call, without asking first whether it is paid', async () => {
+    const told: string[] = [];
+    const lease = await open((results) => {
+      for (const { sequence, paid, id, receipt, tool, amount, createdAt, code, message } of results)
+        told.push(
+          `${[sequence, paid, amount].join()} ${[tool, code, message].join()}`,
+          `${createdAt} ${receipt} ${id}`,
+        );
+    });
+    lease.charge({ tool: 'search' });
+    await closeSettled(lease);
+    assert.equal(told[0], '1,true,0.02 search,,');
+  });
+
   it('is waited for by close()', async () => {
     let isTold = false;
     const logging = Promise.withResolvers<void>();

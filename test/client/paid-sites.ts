@@ -144,7 +144,7 @@ const hijack = (status: number) => (_request: unknown, reply: FastifyReply) => {
   void writeTo(reply.raw, status);
 };
 
-async function onNode(
+export async function onNode(
   listen: (request: IncomingMessage, response: ServerResponse) => unknown,
 ): Promise<Site> {
   const server = createServer((request, response) => {

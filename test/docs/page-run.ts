@@ -109,7 +109,7 @@ class PageRun implements AsyncDisposable {
       this.#output = undefined;
     } else if (language === 'sh' || PROGRAMS[language]) {
       this.#assertNoError();
-      await this.#do(language, this.#translate(code));
+      await this.#do(language, this.#withIds(this.#translate(code)));
     } else if (this.#output && ['json', 'text'].includes(language)) {
       this.#compare(language, code);
     } else if (language === 'json') JSON.parse(code);
@@ -129,6 +129,14 @@ class PageRun implements AsyncDisposable {
     let translated = code;
     for (const [shown, here] of this.#names) translated = translated.replaceAll(shown, here);
     return translated;
+  }
+
+  /** Puts the id that the page has shown last in place of `bdg_...`, as a reader does. */
+  #withIds(code: string): string {
+    return code.replaceAll(/\b([a-z]+_)\.\.\.(?=\W)/g, (dots, prefix: string) => {
+      const shown = [...this.#names].filter(([name]) => /^[a-z]+_[0-9a-f]{32}$/.test(name));
+      return shown.findLast(([name]) => name.startsWith(prefix))?.[1] ?? dots;
+    });
   }
 
   async #do(language: string, code: string): Promise<void> {

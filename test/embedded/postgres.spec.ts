@@ -26,8 +26,12 @@ describe('startPostgres', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  const start = (directory = dataDir): Promise<Postgres> =>
+  const start = (
+    directory = dataDir,
+    settings: Readonly<Record<string, string>> = {},
+  ): Promise<Postgres> =>
     startPostgres({
+      settings,
       dataDir: directory,
       logFile: join(folder, 'postgres.log'),
       env: process.env,
@@ -116,6 +120,26 @@ describe('startPostgres', () => {
     await writeFile(lockFile, `${process.pid}\n${dataDir}\n0\n${port}\n\n127.0.0.1\n\nready\n`);
     const postgres = await start();
     assert.equal((await readFile(lockFile, 'utf8')).split('\n')[0], String(postgres.pid));
+    await postgres.stop();
+  });
+
+  it('archives the WAL in time after a start, also before the first checkpoint', async () => {
+    const killed = await start();
+    killed.kill('SIGKILL');
+    await killed.exited;
+    const postgres = await start(dataDir, {
+      archive_mode: 'on',
+      archive_command: 'true',
+      archive_timeout: '1',
+      checkpoint_timeout: '1d',
+    });
+    await query(postgres.url, 'create table written as select 1 as one');
+    const [{ file }] = (await query(
+      postgres.superuserUrl,
+      'select pg_walfile_name(pg_current_wal_lsn()) as file',
+    )) as [{ file: string }];
+    const archived = `select from pg_stat_archiver where last_archived_wal >= '${file}'`;
+    await until(async () => (await query(postgres.url, archived)).length > 0);
     await postgres.stop();
   });
 

@@ -1,20 +1,43 @@
 /**
- * The documentation as Markdown, for programs and language models: the guides, each at its path in this
- * repository, so that the links between them work, and the pages about error codes.
+ * The documentation as Markdown, for programs and language models: the guides with their pictures and examples, each at
+ * its path in this repository, so that the links between them work, and the pages about error codes.
  */
-import { readdirSync } from 'node:fs';
+import { globSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { extname, join, posix } from 'node:path';
 import type { Context, Middleware } from 'koa';
 import { ERRORS, type ErrorCode } from '../../domain/errors.ts';
 import { ROOT } from '../../root.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { noSuch } from '../look-ups.ts';
-import { respond } from '../respond.ts';
+import { respond, respondBytes } from '../respond.ts';
 import { EFFECTS_OF_STATUSES, factsOf, isCode } from './error-facts.ts';
 
-const READMES = ['README.md', 'client/README.md', 'examples/README.md'];
-const FOLDERS = ['docs', 'docs/decisions'];
+/** .dockerignore lets all of them into the image. */
+const FILES = [
+  'README.md',
+  'CHANGELOG.md',
+  'SECURITY.md',
+  'client/README.md',
+  'client/CHANGELOG.md',
+  'examples/README.md',
+  'examples/mcp-tool-server/README.md',
+  'examples/wrangler.json',
+];
+/** The ending of the files in a folder. */
+const FOLDERS = {
+  docs: '.md',
+  'docs/decisions': '.md',
+  'docs/images': '.png',
+  examples: '.ts',
+} as const;
+/** That of ../openapi.ts, which the guides link to. */
+export const OPENAPI_PATH = 'docs/openapi.json';
+const TYPES: Readonly<Record<string, string>> = {
+  '.png': 'image/png',
+  '.json': 'application/json; charset=utf-8',
+  '.ts': 'text/plain; charset=utf-8',
+};
 /** The documents change only with a release. */
 const HEADERS = { 'Cache-Control': 'public, max-age=300', 'Access-Control-Allow-Origin': '*' };
 
@@ -25,11 +48,21 @@ interface Route {
 }
 
 export function markdownPages(endpoints: readonly Endpoint[]): readonly Route[] {
-  const pages = new Set([...READMES, ...FOLDERS.flatMap(pagesIn)]);
-  const guide: Middleware = async (ctx) => {
+  const folders = Object.entries(FOLDERS);
+  const files = new Set([
+    ...FILES,
+    ...globSync(
+      folders.map(([folder, ending]) => `${folder}/*${ending}`),
+      { cwd: ROOT },
+    ),
+  ]);
+  const file: Middleware = async (ctx) => {
     const path = ctx.path.slice(1);
-    if (!pages.has(path)) throw noSuch('page');
-    serve(ctx, await readFile(join(ROOT, path), 'utf8'));
+    if (!files.has(path)) throw noSuch('page');
+    const bytes = await readFile(join(ROOT, path));
+    const type = TYPES[extname(path)];
+    if (type !== undefined) return respondBytes(ctx, type, bytes, HEADERS);
+    serve(ctx, withoutDeadLinks(bytes.toString(), path, files));
   };
   const errors = errorsText();
   return [
@@ -39,8 +72,8 @@ export function markdownPages(endpoints: readonly Endpoint[]): readonly Route[] 
       if (!isCode(code)) throw noSuch('error code');
       serve(ctx, errorText(code, endpoints));
     }),
-    ...FOLDERS.map((folder) => get(`/${folder}/:name.md`, guide)),
-    ...READMES.map((path) => get(`/${path}`, guide)),
+    ...folders.map(([folder, ending]) => get(`/${folder}/:name${ending}`, file)),
+    ...FILES.map((path) => get(`/${path}`, file)),
   ];
 }
 
@@ -48,9 +81,14 @@ function get(path: string, middleware: Middleware): Route {
   return { method: 'get', path, middleware };
 }
 
-function pagesIn(folder: string): string[] {
-  const names = readdirSync(join(ROOT, folder)).filter((name) => name.endsWith('.md'));
-  return names.map((name) => `${folder}/${name}`);
+/** A link to a file that is not served becomes its text, with the file's path in the repository. */
+function withoutDeadLinks(text: string, page: string, files: ReadonlySet<string>): string {
+  const link = /!?\[([^\]]*)\]\(([^)#\s:]+)(?:#[^)\s]*)?\)/g;
+  return text.replaceAll(link, (shown, words: string, target: string) => {
+    const file = posix.join(posix.dirname(page), target);
+    if (target.startsWith('/') || file === OPENAPI_PATH || files.has(file)) return shown;
+    return `${words} (${words.includes(file) ? '' : `\`${file}\` `}in the repository)`;
+  });
 }
 
 function serve(ctx: Context, text: string): void {

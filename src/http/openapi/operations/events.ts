@@ -1,4 +1,6 @@
 /** The prose of the API reference for events and the endpoints that they are sent to. */
+import type { Operation } from '../operation.ts';
+
 export const EVENT_OPERATIONS = {
   createWebhookEndpoint: {
     tag: 'Events',
@@ -67,4 +69,4 @@ export const EVENT_OPERATIONS = {
       'after a credit has brought the balance back to the threshold. If the balance is below the threshold now, you get the first event only ' +
       'after such a credit.',
   },
-} as const;
+} as const satisfies Record<string, Operation>;

@@ -1,4 +1,6 @@
 /** The prose of the API reference for operators. */
+import type { Operation } from '../operation.ts';
+
 export const OPERATOR_OPERATIONS = {
   getOperatorStatus: {
     tag: 'Operators',
@@ -59,4 +61,4 @@ export const OPERATOR_OPERATIONS = {
       'Takes the unspent part of a top-up, or `amount` of it, out of the balance and returns it to the card. ' +
       'If Stripe refuses the refund, Farebox credits the amount again. Send an `Idempotency-Key` to be able to retry.',
   },
-} as const;
+} as const satisfies Record<string, Operation>;

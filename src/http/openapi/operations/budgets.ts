@@ -1,4 +1,5 @@
-/** The prose of the API reference for budgets and their spend keys. */
+/** The prose of the API reference for budgets and spend keys. */
+import type { Operation } from '../operation.ts';
 
 export const BUDGET_OPERATIONS = {
   createBudget: {
@@ -82,4 +83,4 @@ export const BUDGET_OPERATIONS = {
     description:
       'Returns the keys of this budget, newest first, including revoked and expired ones.',
   },
-} as const;
+} as const satisfies Record<string, Operation>;

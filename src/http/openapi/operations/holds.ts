@@ -1,4 +1,6 @@
 /** The prose of the API reference for holds. */
+import type { Operation } from '../operation.ts';
+
 export const HOLD_OPERATIONS = {
   createHold: {
     tag: 'Holds',
@@ -42,4 +44,4 @@ export const HOLD_OPERATIONS = {
     description:
       'Releases the amount that the hold still reserves. Releasing it again changes nothing and returns the same response.',
   },
-} as const;
+} as const satisfies Record<string, Operation>;

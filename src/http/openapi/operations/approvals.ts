@@ -1,5 +1,5 @@
 /** The prose of the API reference for approvals. */
-import type { Operation } from './operation.ts';
+import type { Operation } from '../operation.ts';
 
 export const APPROVAL_OPERATIONS = {
   createApproval: {

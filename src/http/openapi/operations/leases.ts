@@ -1,4 +1,6 @@
 /** The prose of the API reference for leases. */
+import type { Operation } from '../operation.ts';
+
 export const LEASE_OPERATIONS = {
   createLease: {
     tag: 'Leases',
@@ -42,4 +44,4 @@ export const LEASE_OPERATIONS = {
     description:
       'Returns the unspent amount to the balance and the budgets. Releasing a lease twice returns the same response.',
   },
-} as const;
+} as const satisfies Record<string, Operation>;
