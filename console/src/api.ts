@@ -145,10 +145,7 @@ interface RequestOptions extends Omit<WriteOptions, 'method'> {
 
 type Answer = Readonly<Record<string, unknown>>;
 
-/**
- * How long a request waits for its answer. Otherwise a server that is frozen, or a line that is dead, would keep a dialog
- * open for ever.
- */
+/** Otherwise a server that is frozen, or a line that is dead, would keep a dialog open without an end. */
 const ANSWERED_WITHIN_MS = 30_000;
 /** The API answers that a payment is pending after up to a minute (`TOP_UP_ANSWER_MS`). */
 const PAID_WITHIN_MS = 75_000;

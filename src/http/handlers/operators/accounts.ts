@@ -177,7 +177,7 @@ export async function getChargesOfAccount(
   return { status: 200, body: { charges: rows.map(wireCharge), ...marks } };
 }
 
-/** The charge that a customer quotes, whoever paid it. */
+/** A customer quotes its id. */
 export async function getChargeOfAny(
   api: Api,
   { params }: Request,
