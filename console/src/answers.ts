@@ -44,6 +44,7 @@ export type {
   AccountReply as OperatorAccount,
   AccountsReply as OperatorAccounts,
   MovementsReply as OperatorMovements,
+  OperatorChargeReply as OperatorCharge,
   OperatorChargesReply as OperatorCharges,
   OperatorHoldsReply as OperatorHolds,
   OperatorStatusReply as OperatorStatus,

@@ -3,6 +3,7 @@
  * can be shown to the user; so does a network failure. `watchConnection` reports whether the API can be reached.
  */
 import type { Session } from './answers.ts';
+import { inWordsOfForm } from './field-labels.ts';
 import { accountOfPage, maySend, nowSignedIn, signedInAgain, signInsSoFar } from './session.ts';
 
 const unreachable = { current: false };
@@ -147,10 +148,7 @@ interface RequestOptions extends Omit<WriteOptions, 'method'> {
 
 type Answer = Readonly<Record<string, unknown>>;
 
-/**
- * How long a request waits for its answer. Otherwise a server that is frozen, or a line that is dead, would keep a dialog
- * open for ever.
- */
+/** Otherwise a server that is frozen, or a line that is dead, would keep a dialog open without an end. */
 const ANSWERED_WITHIN_MS = 30_000;
 /** The API answers that a payment is pending after up to a minute (`TOP_UP_ANSWER_MS`). */
 const PAID_WITHIN_MS = 75_000;
@@ -277,7 +275,10 @@ function sentenceOf(error: Answer): string {
   if (error['code'] === 'idempotency_key_reused') {
     return 'Your earlier request, with different values, did arrive. Check what it did before you send this one.';
   }
-  const message = (error['message'] as string | undefined) ?? 'Something went wrong.';
+  const message = inWordsOfForm(
+    (error['message'] as string | undefined) ?? 'Something went wrong.',
+    error['param'],
+  );
   const sentence = message.endsWith('.') ? message : `${message}.`;
   const leavesOpen = error['code'] === 'service_unavailable' && !/nothing/i.test(sentence);
   return leavesOpen ? `${sentence} ${NOTHING_CHANGED}` : sentence;

@@ -151,17 +151,23 @@ export const OperatorTopUpsReply = Closed({
 });
 export type OperatorTopUpsReply = Static<typeof OperatorTopUpsReply>;
 
+const chargeFields = {
+  id: Id('charge', 'The id of the charge.'),
+  tool: Text('The name of the tool.', 'search'),
+  amount: Dollars('Dollars charged.'),
+  refunded: Dollars('Dollars of it that were refunded.', 0),
+  developerId: Id('developer', 'The developer who made the charge.'),
+  createdAt: Timestamp,
+};
+
+export const OperatorChargeReply = Closed({
+  ...chargeFields,
+  consumerId: Id('consumer', 'The consumer who paid it.'),
+});
+export type OperatorChargeReply = Static<typeof OperatorChargeReply>;
+
 export const OperatorChargesReply = Closed({
-  charges: Type.Array(
-    Closed({
-      id: Id('charge', 'The id of the charge.'),
-      tool: Text('The name of the tool.', 'search'),
-      amount: Dollars('Dollars charged.'),
-      refunded: Dollars('Dollars of it that were refunded.', 0),
-      developerId: Id('developer', 'The developer who made the charge.'),
-      createdAt: Timestamp,
-    }),
-  ),
+  charges: Type.Array(Closed(chargeFields)),
   ...pageMarks,
 });
 export type OperatorChargesReply = Static<typeof OperatorChargesReply>;

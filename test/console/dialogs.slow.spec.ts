@@ -154,6 +154,28 @@ describe('a dialog of the console', () => {
     await page.getByText('We keep trying').waitFor({ state: 'detached' });
   });
 
+  it('names a refused field by its label', async () => {
+    await window.enter(await harness.newAccount(0), '/budgets');
+    await button('Create budget').click();
+    const dialog = await openedDialog(page, 'Create budget');
+    await dialog.getByLabel('Name').fill('Agent');
+    await dialog.getByLabel('Works until').fill('2020-01-01T00:00');
+    const submit = dialog.getByRole('button', { name: 'Create budget and key' });
+    await submit.click();
+    const alert = dialog.getByRole('alert');
+    await alert.getByText('“Works until” must be a time in the future.', { exact: true }).waitFor();
+    await dialog.getByLabel('Works until').fill('');
+    await dialog.getByLabel('Limit for one call').fill('-1');
+    await submit.click();
+    await alert.getByText(/^“Limit for one call” is "-1"\. It must be/).waitFor();
+    await page.getByRole('button', { name: 'Close', exact: true }).click();
+    await window.context.clearCookies();
+    await window.go('/sign-up');
+    await page.getByLabel('Email').fill('x@y');
+    await page.keyboard.press('Enter');
+    await page.getByText(/^Invalid email address\.$/).waitFor();
+  });
+
   it('gives the focus back to its button when its request has failed', async () => {
     await window.enter(await harness.newAccount(0), '/budgets');
     await button('Create budget').click();

@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import type { Page } from 'playwright-core';
+import { ChargeReply } from '../../src/schemas/charges.ts';
 import { createTestAccounts, type TestAccount } from '../support/accounts.ts';
 import { makeBudget, makeKey } from '../support/budget-requests.ts';
 import { openForEach, openedDialog, type ConsoleHarness, type Window } from '../support/console.ts';
-import { charge } from '../support/http.ts';
+import { bodyOf, charge } from '../support/http.ts';
 import { control, loseDispute, openCheckout, pay, topUpsOf } from '../support/payments.ts';
 import { makeOperator } from '../support/sessions.ts';
 import { until } from '../support/stack.ts';
@@ -44,6 +45,31 @@ describe('the console with much to show', () => {
     await window.enter(account, '/operator');
     await page.getByText('Your account is not an operator.').waitFor();
     assert.equal(await page.getByRole('link', { name: 'Service' }).count(), 0);
+  });
+
+  it('shows the charge that a customer quotes, and what its payer and its developer have of it', async () => {
+    const { api } = harness.stack;
+    await enterAsOperator('/balance');
+    const payer = await harness.newAccount(20);
+    const developer = await harness.newAccount(0);
+    const paid = { ...developer, consumerKey: payer.consumerKey };
+    const { id } = bodyOf(
+      await charge(api, paid, { tool: 'quoted', amount: 1.25 }),
+      201,
+      ChargeReply,
+    );
+    await charge(api, paid, { tool: 'quoted', amount: 1.25 });
+    await window.go(`/operator/accounts?query=${id}`);
+    await page.getByText(`Paid by ${payer.email}`).waitFor();
+    await page.getByText(`Earned by ${developer.email}`).waitFor();
+    await page.getByText('$1.25', { exact: true }).waitFor();
+    await page.getByRole('link', { name: payer.email }).click();
+    await page.getByRole('tab', { name: 'Charges' }).click();
+    await page.getByRole('region', { name: 'Charges' }).getByText(id).waitFor();
+    await window.go(`/operator/accounts?query=${id}`);
+    await page.getByRole('link', { name: developer.email }).click();
+    await page.getByRole('tab', { name: 'Charges' }).click();
+    await page.getByText('This account has paid for no charges yet.').waitFor();
   });
 
   it('says in each field of a correction what to enter', async () => {

@@ -1,18 +1,19 @@
 /** Finds accounts by an email address, or by an id of ours or of Stripe. A charge has two: who paid, and who earned. */
-import { Anchor, Button, Group, Table, Text, TextInput } from '@mantine/core';
+import { Anchor, Button, Group, Stack, Table, Text, TextInput } from '@mantine/core';
 import { IconSearch } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
+import { uuidOf } from '../../../src/domain/ids.ts';
 import { FOUND_MAX } from '../../../src/domain/operators.ts';
-import type { OperatorAccounts } from '../answers.ts';
+import type { OperatorAccounts, OperatorCharge } from '../answers.ts';
 import { read } from '../api.ts';
 import { decimalsOfAll } from '../format.ts';
 import { ScrollTable } from '../parts/lists.tsx';
 import { lacksSecondFactor, SecondFactorNote } from '../parts/operator.tsx';
 import { Card, Page } from '../parts/page.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
-import { Money, Time } from '../parts/values.tsx';
+import { Id, Money, RefundableAmount, Time } from '../parts/values.tsx';
 
 export function OperatorAccountsPage() {
   const { query } = useSearch({ from: '/shell/operator/accounts' });
@@ -51,9 +52,62 @@ export function OperatorAccountsPage() {
       </form>
       <SecondFactorNote error={found.error} />
       {query !== undefined && !lacksSecondFactor(found.error) && (
-        <Loaded query={found}>{({ accounts }) => <Found accounts={accounts} />}</Loaded>
+        <Loaded query={found}>
+          {({ accounts }) => (
+            <>
+              {uuidOf('charge', query) !== undefined && accounts.length > 0 && (
+                <FoundCharge id={query} accounts={accounts} />
+              )}
+              <Found accounts={accounts} />
+            </>
+          )}
+        </Loaded>
       )}
     </Page>
+  );
+}
+
+/** The charge that a customer quotes: in the lists of its accounts it is one of many. */
+function FoundCharge({ id, accounts }: OperatorAccounts & { readonly id: string }) {
+  const charge = useQuery({
+    queryKey: ['operator-charge', id],
+    queryFn: () => read<OperatorCharge>(`/v1/operator/charges/${id}`),
+  });
+  return (
+    <Card title="Charge">
+      <Loaded query={charge}>
+        {({ tool, amount, refunded, createdAt, consumerId, developerId }) => (
+          <Stack gap="xs">
+            <Id id={id} />
+            <Text size="sm" className="breaks">
+              <bdi>{tool}</bdi>, <Time iso={createdAt} />
+            </Text>
+            <Text size="sm" component="div">
+              <RefundableAmount
+                amount={amount}
+                refunded={refunded}
+                decimals={decimalsOfAll([amount])}
+              />
+            </Text>
+            <Party role="Paid by" account={accounts.find((a) => a.consumerId === consumerId)} />
+            <Party role="Earned by" account={accounts.find((a) => a.developerId === developerId)} />
+          </Stack>
+        )}
+      </Loaded>
+    </Card>
+  );
+}
+
+interface PartyProps {
+  readonly role: string;
+  readonly account: OperatorAccounts['accounts'][number] | undefined;
+}
+
+function Party({ role, account }: PartyProps) {
+  return (
+    <Text size="sm" className="breaks">
+      {role} {account?.email ?? 'an account that is not found'}
+    </Text>
   );
 }
 

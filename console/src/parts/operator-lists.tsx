@@ -53,9 +53,9 @@ export function AccountLists({ accountId, onRefund }: ListsProps) {
   );
 }
 
-const NONE = (what: string): ReactNode => (
+const NONE = (what: string, text = `This account has no ${what} yet.`): ReactNode => (
   <Empty icon={<IconList size={22} />} title={`No ${what}`}>
-    This account has no {what} yet.
+    {text}
   </Empty>
 );
 
@@ -180,6 +180,9 @@ function TopUps({ path, onRefund }: { readonly path: string } & Pick<ListsProps,
   );
 }
 
+/** What it earned is not in the list. */
+const UNPAID = 'This account has paid for no charges yet.';
+
 function Charges({ path }: { readonly path: string }) {
   const list = usePages<OperatorCharges>({
     queryKey: ['operator', path, 'charges'],
@@ -188,7 +191,7 @@ function Charges({ path }: { readonly path: string }) {
   const charges = list.data?.pages.flatMap((page) => page.charges) ?? [];
   const decimals = decimalsOfAll(charges.map(({ amount }) => amount));
   return (
-    <PagedList list={list} isEmpty={charges.length === 0} empty={NONE('charges')}>
+    <PagedList list={list} isEmpty={charges.length === 0} empty={NONE('charges', UNPAID)}>
       <ScrollTable
         label="Charges"
         minWidth={300}
@@ -204,6 +207,7 @@ function Charges({ path }: { readonly path: string }) {
           <Table.Tr key={id}>
             <Table.Td>
               <Time iso={createdAt} />
+              <Id id={id} />
             </Table.Td>
             <Table.Td>
               <bdi className="one-line" title={tool}>
@@ -250,6 +254,7 @@ function Holds({ path }: { readonly path: string }) {
           <Table.Tr key={id}>
             <Table.Td>
               <Time iso={createdAt} />
+              <Id id={id} />
             </Table.Td>
             <Table.Td data-label="Tool">
               <bdi className="one-line" title={tool}>

@@ -7,6 +7,7 @@ import {
   AdjustmentBody,
   AdjustmentReply,
   MovementsReply,
+  OperatorChargeReply,
   OperatorChargesReply,
   OperatorHoldsReply,
   OperatorStatusReply,
@@ -20,6 +21,7 @@ import { getOperatorAuditLog } from '../handlers/audit/audit-log.ts';
 import {
   getAccount,
   getAccounts,
+  getChargeOfAny,
   getChargesOfAccount,
   getHoldsOfAccount,
   getMovements,
@@ -31,6 +33,7 @@ import { get } from '../read-endpoints.ts';
 import { post } from '../write-endpoints.ts';
 
 const topUpParams = { id: Id('topUp', 'The id of the top-up.') };
+const chargeParams = { id: Id('charge', 'The id of the charge.') };
 const accountParams = { id: Id('account', 'The id of the account.') };
 
 export const OPERATOR_ENDPOINTS: readonly Endpoint[] = [
@@ -88,6 +91,14 @@ export const OPERATOR_ENDPOINTS: readonly Endpoint[] = [
     replies: { 200: OperatorChargesReply },
     errors: ['not_found'],
     handle: getChargesOfAccount,
+  }),
+  get('/v1/operator/charges/:id', {
+    operation: 'getChargeOfAny',
+    role: 'operator',
+    params: chargeParams,
+    replies: { 200: OperatorChargeReply },
+    errors: ['not_found'],
+    handle: getChargeOfAny,
   }),
   get('/v1/operator/accounts/:id/holds', {
     operation: 'listHoldsOfAccount',

@@ -326,6 +326,20 @@ export async function findConsumerCharge(
   `);
 }
 
+/** A live charge by its id alone. */
+export async function findAnyCharge(
+  connection: Connection,
+  id: string,
+): Promise<StoredCharge | null> {
+  return connection.maybeOne(sql.type(chargeRow)`
+    select ${storedCharge} from farebox.charges
+    where id = ${id} and (ledger, consumer_id) = (
+      select a.ledger, a.consumer_id from farebox.parties_of_charge(${id}) party
+      join farebox.accounts a on a.consumer_id = party.consumer_id and a.live_account_id is null
+    )
+  `);
+}
+
 /** Finds the charge that a receipt names. `developerId` is a UUID. */
 export async function findChargeOf(
   connection: Connection,

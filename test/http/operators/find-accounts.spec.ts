@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { uuidOf, wireId } from '../../../src/domain/ids.ts';
 import { ChargeReply } from '../../../src/schemas/charges.ts';
-import { AccountsReply } from '../../../src/schemas/operators.ts';
+import { AccountsReply, OperatorChargeReply } from '../../../src/schemas/operators.ts';
 import { openTestApi } from '../../support/api.ts';
 import { makeBudget, makeKey } from '../../support/budget-requests.ts';
 import { bodyOf, call, charge } from '../../support/http.ts';
@@ -11,7 +11,7 @@ import { makeOperator, signIn } from '../../support/sessions.ts';
 describe('an operator', () => {
   const api = openTestApi();
 
-  it('finds both accounts of a charge, and the account of a budget or a key', async () => {
+  it('finds a charge and both of its accounts, and the account of a budget or a key', async () => {
     const operator = await api.createAccount(0);
     const cookie = await signIn(api, api.databaseUrl, operator.email);
     await makeOperator(api.sql, operator.email);
@@ -41,6 +41,14 @@ describe('an operator', () => {
       const found = (await find(clue)).map(({ email }) => email);
       assert.deepEqual(found, emails.toSorted(), clue);
     }
+    const shown = (id: string) =>
+      call(api, 'GET', `/v1/operator/charges/${id}`, { headers: { cookie } });
+    const { tool, amount, consumerId } = bodyOf(await shown(made.id), 200, OperatorChargeReply);
+    assert.deepEqual(
+      { tool, amount, consumerId },
+      { tool: made.tool, amount: 1, consumerId: account?.consumerId },
+    );
+    assert.equal((await shown(`chg_${'0'.repeat(32)}`)).status, 404);
     for (const kind of ['chg', 'bdg', 'key']) {
       assert.deepEqual(await find(`${kind}_${'0'.repeat(32)}`), [], kind);
     }

@@ -7,6 +7,7 @@ import type {
   AccountsQuery,
   AccountsReply,
   MovementsReply,
+  OperatorChargeReply,
   OperatorChargesReply,
   OperatorHoldsReply,
   OperatorTopUpsReply,
@@ -16,7 +17,11 @@ import { findAccount, type Account } from '../../../store/accounts/accounts.ts';
 import { findAccounts, type AccountClue } from '../../../store/accounts/find-accounts.ts';
 import { listActionsOn } from '../../../store/operators/operator-actions.ts';
 import { getBooks, listMovements } from '../../../store/balance/account-books.ts';
-import { listConsumerCharges } from '../../../store/charges/list-charges.ts';
+import {
+  findAnyCharge,
+  listConsumerCharges,
+  type StoredCharge,
+} from '../../../store/charges/list-charges.ts';
 import { listHolds } from '../../../store/holds/list-holds.ts';
 import { findProcessorCustomer } from '../../../store/top-ups/processor-customers.ts';
 import { listRefundable } from '../../../store/top-ups/request-refund.ts';
@@ -169,15 +174,30 @@ export async function getChargesOfAccount(
   const { rows, ...marks } = await listPage(query, 'charge', (page) =>
     listConsumerCharges(api.database, account, {}, page),
   );
-  const charges = rows.map(({ id, tool, amountMicros, refundedMicros, developerId }) => ({
+  return { status: 200, body: { charges: rows.map(wireCharge), ...marks } };
+}
+
+/** A customer quotes its id. */
+export async function getChargeOfAny(
+  api: Api,
+  { params }: Request,
+): Promise<Reply<OperatorChargeReply>> {
+  const id = idIn('charge', params);
+  const found = id && (await findAnyCharge(api.database, id));
+  if (!found) throw noSuch('charge');
+  const consumerId = wireId('consumer', found.consumerId);
+  return { status: 200, body: { ...wireCharge(found), consumerId } };
+}
+
+function wireCharge({ id, tool, amountMicros, refundedMicros, developerId }: StoredCharge) {
+  return {
     id: wireId('charge', id),
     tool,
     amount: dollarsOf(amountMicros),
     refunded: dollarsOf(refundedMicros),
     developerId: wireId('developer', developerId),
     createdAt: uuidTime(id),
-  }));
-  return { status: 200, body: { charges, ...marks } };
+  };
 }
 
 export async function getHoldsOfAccount(

@@ -42,6 +42,12 @@ export const OPERATOR_OPERATIONS = {
     summary: "List an account's charges",
     description: 'Returns the charges that the account paid, newest first.',
   },
+  getChargeOfAny: {
+    tag: 'Operators',
+    summary: 'Get any charge',
+    description:
+      'Returns a charge of any consumer by any developer. A charge that is archived, or of play money, is not found.',
+  },
   listHoldsOfAccount: {
     tag: 'Operators',
     summary: "List an account's holds",
