@@ -40,7 +40,7 @@ export const APPROVAL_CHECKS = {
     where a.uses > 1 or a.decided_at > ${ARCHIVED_BEFORE} + interval '2 days' and not exists (
       select from farebox.charges c
       where c.id = a.used_by and c.consumer_id = a.consumer_id and c.developer = a.developer and c.tool = a.tool
-        and c.amount_micros <= a.amount_micros and c.origin <> '' and ${spendKeyOf('c')} = a.spend_key
+        and c.amount_micros <= a.amount_micros and ${spendKeyOf('c')} = a.spend_key
       union all
       select from farebox.holds h
       where h.id = a.used_by and h.consumer_id = a.consumer_id and h.developer = a.developer and h.tool = a.tool

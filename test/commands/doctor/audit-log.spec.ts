@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { examineLedger } from '../../../src/store/doctor/ledger-checks.ts';
 import { createDatabase, type Database } from '../../../src/store/database.ts';
 import { openPlantedBooks, type PlantedBooks } from './planted-books.ts';
-import { AUDIT_LOG_FAULTS } from './plants/audit-log.ts';
+import { AUDIT_LOG_FAULTS, PLANTED, PLANTED_ID } from './plants/audit-log.ts';
 
 describe('farebox doctor --only audit-log', () => {
   let books: PlantedBooks;
@@ -75,6 +75,11 @@ describe('farebox doctor --only audit-log', () => {
     await books.sql.query('delete from farebox.refund_keys');
     await books.sql.query('delete from farebox.reversals');
     await books.sql.query('delete from farebox.settled_differences');
+    for (const table of Object.keys(PLANTED).toReversed()) {
+      await books.sql.query(`alter table ${table} disable trigger user`);
+      await books.sql.query(`delete from ${table} where id = $1`, [PLANTED_ID]);
+      await books.sql.query(`alter table ${table} enable trigger user`);
+    }
     await books.sql.query(
       `update farebox.movements set reason = 'a test' where kind = 'adjustment'`,
     );

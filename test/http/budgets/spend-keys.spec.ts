@@ -23,7 +23,7 @@ import {
 import { endAll } from '../../support/end-all.ts';
 import { askHold, place } from '../../support/hold-requests.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';
-import { holdSpendKey } from '../../support/row-locks.ts';
+import { holdConsumer, holdSpendKey, waitedTooLong } from '../../support/row-locks.ts';
 import { soonExpiring } from '../../support/soon-expiring.ts';
 import { until, type Server } from '../../support/stack.ts';
 
@@ -374,6 +374,20 @@ describe('spend keys', () => {
       await placed;
       assert.equal((await showBudget(api, key, id)).used, 0);
     }
+  });
+
+  it('are revoked with their holds after a hold that is being placed', async () => {
+    const { id: budgetId } = await makeBudget(api, key);
+    const { id } = await makeKey(api, key, budgetId);
+    // As by who places a hold.
+    const consumer = await holdConsumer(api.databaseUrl, account.consumerId);
+    const revoking = act(key, id, 'revoke', { releaseHolds: true });
+    await consumer.waited(1, revoking);
+    const path = `/v1/budgets/${budgetId}/keys`;
+    const { keys } = bodyOf(await call(api, 'GET', path, { key }), 200, SpendKeysReply);
+    await consumer.release();
+    assert.equal(keys[0]?.revokedAt, null);
+    assert.ok(waitedTooLong(await revoking) || (await revoking).status === 200);
   });
 
   it('that are revoked while they are rolled end at that time, and have no successor', async () => {

@@ -68,7 +68,7 @@ describe('open holds by a consumer key that is revoked', () => {
     bodyOf(await post(`/v1/keys/${id}/revoke`), 200, KeyReply);
   });
 
-  it('are released, however many they are', async () => {
+  it('are released even if they are more than one step releases', async () => {
     const { consumerKey: apiKey, developerKey } = account;
     const entry = { op: 'hold', apiKey, tool: 'search', amount: 0.01 };
     const body = { charges: Array.from({ length: 201 }, () => entry) };

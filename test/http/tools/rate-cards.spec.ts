@@ -19,6 +19,12 @@ import { assertError, bodyOf, call, charge } from '../../support/http.ts';
 import { CARD, COST, UNITS } from '../../support/rate-cards.ts';
 import { until } from '../../support/stack.ts';
 
+/** The receipt of a charge that a batch made. */
+function receiptOf(result: object | undefined): string {
+  assert.ok(result && 'receipt' in result && typeof result.receipt === 'string');
+  return result.receipt;
+}
+
 describe('rate cards', () => {
   const api = openTestApi({ servers: 2 });
   let account: TestAccount;
@@ -42,10 +48,6 @@ describe('rate cards', () => {
   const quote = async (body: unknown) => bodyOf(await post('/v1/quote', body), 200, QuoteReply);
   const batch = async (charges: readonly object[]) =>
     bodyOf(await post('/v1/charges/batch', { charges }), 200, ChargeBatchReply).results;
-  function receiptOf(result: object | undefined): string {
-    assert.ok(result && 'receipt' in result && typeof result.receipt === 'string');
-    return result.receipt;
-  }
   async function verified(receipt: string) {
     const { valid, charge: found } = bodyOf(
       await post('/v1/receipts/verify', { receipt }),
@@ -94,6 +96,14 @@ describe('rate cards', () => {
       });
       const { amount, cardVersion: charged } = await made({ units: { input: 1 } });
       assert.deepEqual({ amount, charged }, { amount: 0.000003, charged: 4 });
+    });
+
+    it('have versions that differ when they are changed at the same time', async () => {
+      const changed = await Promise.all(
+        Array.from({ length: 8 }, (_, n) => change({ card: { input: n + 1 } })),
+      );
+      const versions = changed.map(({ cardVersion }) => cardVersion);
+      assert.deepEqual(new Set(versions), new Set([2, 3, 4, 5, 6, 7, 8, 9]));
     });
 
     it('may be added to a name that was only charged, and is null for other tools', async () => {

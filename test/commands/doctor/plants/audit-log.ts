@@ -12,6 +12,31 @@ interface Fault {
   readonly finds: readonly (readonly [check: string, subject: string])[];
 }
 
+export const PLANTED_ID = '00000000-0000-7000-8000-000000000007';
+/** A row for each table whose changes the audit log has: its columns behind the id, and its values. */
+export const PLANTED: Readonly<Record<string, string>> = {
+  'farebox.spend_keys': `hash, account_id, ledger, consumer_id, number, budget, path, last_four, revoked_at)
+    values ('${PLANTED_ID}', sha256('x'), ':account', 0, uuidv7(), 1, 1, '{1}', 'test', now())`,
+  'farebox.operator_actions': `operator_account_id, account_id, kind, amount_micros, reason, idempotency_key)
+    values ('${PLANTED_ID}', ':account', ':account', 'adjustment', 1, 'planted', 'planted')`,
+  'farebox.approvals': `account_id, ledger, consumer_id, spend_key, developer, developer_id, tool, amount_micros, code,
+      budget, scope, limit_micros, asked_by, expires_at, status, decision, decided_at)
+    values ('${PLANTED_ID}', ':account', 0, uuidv7(), 1, 1, uuidv7(), 'search', 1, 'spend_limit_reached',
+      1, 'total', 1, 'payer', now(), 'approved', 'once', now())`,
+  'farebox.movements': `ledger, consumer_id, kind, amount_micros, reason)
+    values ('${PLANTED_ID}', 0, uuidv7(), 'adjustment', 1, 'planted')`,
+  'farebox.top_ups': `ledger, consumer_id, account_id, method, status, amount_micros, completed_at)
+    values ('${PLANTED_ID}', 0, uuidv7(), ':account', 'manual', 'completed', 10000, now())`,
+  'console.users': `email, name, email_verified)
+    values ('${PLANTED_ID}', 'planted@example.com', 'planted', true)`,
+  'console.sessions': `user_id, token, expires_at, updated_at)
+    values ('${PLANTED_ID}', '${PLANTED_ID}', 'planted', now(), now())`,
+  'console.passkeys': `user_id, credential_id, public_key, counter, device_type, backed_up)
+    values ('${PLANTED_ID}', '${PLANTED_ID}', 'planted', 'planted', 0, 'planted', false)`,
+  'farebox.webhook_endpoints': `account_id, url, secret_master)
+    values ('${PLANTED_ID}', ':account', 'https://example.com', 1)`,
+};
+
 const LAST = '(select max(number) from farebox.audit_entries)';
 export const AUDIT_LOG_FAULTS: readonly Fault[] = [
   {
@@ -189,5 +214,32 @@ export const AUDIT_LOG_FAULTS: readonly Fault[] = [
       'alter table farebox.settled_differences enable trigger user',
     ],
     finds: [[COMPLETE, 'difference.settled 00000000-0000-7000-8000-000000000006']],
+  },
+  {
+    what: 'rows of every other kind that were made while the triggers were off',
+    statements: Object.entries(PLANTED).flatMap(([table, values]) => [
+      `alter table ${table} disable trigger user`,
+      `insert into ${table} (id, ${values}`,
+      `alter table ${table} enable trigger user`,
+    ]),
+    finds: [
+      'spend_key.created',
+      'spend_key.revoked',
+      'operator.acted',
+      'approval.decided',
+      'balance.adjusted',
+      'balance.opened',
+      'session.started',
+      'passkey.added',
+      'webhook_endpoint.created',
+    ].map((action) => [COMPLETE, `${action} ${PLANTED_ID}`]),
+  },
+  {
+    what: 'an action of an operator whose reason was rewritten',
+    statements: [
+      `insert into farebox.operator_actions (id, ${PLANTED['farebox.operator_actions']}`,
+      `update farebox.operator_actions set reason = 'another'`,
+    ],
+    finds: [[AGREES, `operator action ${PLANTED_ID}`]],
   },
 ];
