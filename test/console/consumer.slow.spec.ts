@@ -18,7 +18,6 @@ import {
 import { until } from '../support/stack.ts';
 
 const TOP_UPS_ON_A_PAGE = 20;
-const CHARGES_ON_A_PAGE = 50;
 /** The header stays at the top of the window. */
 const HEADER_PX = 56;
 /** One more than a page of the API. */
@@ -407,29 +406,6 @@ describe('the console for consumers', function () {
       .getByText(`Adjustment, ${day}`)
       .or(page.getByText(`Top-up, ${day}`))
       .waitFor();
-  });
-
-  it('keeps the place in a list of charges while one of them is open, for both roles', async () => {
-    await open();
-    const account = await harness.newAccount(10);
-    for (let n = 1; n <= CHARGES_ON_A_PAGE; n += 1) {
-      await charge(harness.stack.api, account, { tool: 'search', amount: 0.01 });
-    }
-    const scrolled = () => page.evaluate<number>('window.scrollY');
-    await window.enter(account);
-    for (const path of ['/usage', '/developer/charges']) {
-      await window.go(path);
-      const row = page.getByRole('button', { name: /^Charge for search/ }).nth(40);
-      await row.scrollIntoViewIfNeeded();
-      const before = await scrolled();
-      assert.ok(before > 0, `${path} is not scrolled`);
-      await row.click();
-      const sheet = await openedDialog(page, 'Charge');
-      assert.equal(await scrolled(), before, `${path} with the charge open`);
-      await page.keyboard.press('Escape');
-      await sheet.waitFor({ state: 'detached' });
-      assert.equal(await scrolled(), before, `${path} with the charge closed`);
-    }
   });
 
   it('says that the charge of a link does not exist', async () => {

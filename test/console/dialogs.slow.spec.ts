@@ -13,6 +13,7 @@ import { call, charge } from '../support/http.ts';
 import { createSignInLinkToken } from '../support/sessions.ts';
 import { until } from '../support/stack.ts';
 
+const CHARGES_ON_A_PAGE = 50;
 const BESIDE = { x: 20, y: 700 } as const;
 const AWAY = { error: { code: 'service_unavailable', message: 'The database is read-only.' } };
 
@@ -323,5 +324,27 @@ describe('a dialog of the console', () => {
     await made.waitFor({ state: 'detached' });
     await page.goBack();
     await until(() => page.url().endsWith('/console/budgets'));
+  });
+
+  it('keeps the place of the list of charges below it, for both roles', async () => {
+    const account = await harness.newAccount(10);
+    for (let n = 1; n <= CHARGES_ON_A_PAGE; n += 1) {
+      await charge(harness.stack.api, account, { tool: 'search', amount: 0.01 });
+    }
+    const scrolled = () => page.evaluate<number>('window.scrollY');
+    await window.enter(account);
+    for (const path of ['/usage', '/developer/charges']) {
+      await window.go(path);
+      const row = page.getByRole('button', { name: /^Charge for search/ }).nth(40);
+      await row.scrollIntoViewIfNeeded();
+      const before = await scrolled();
+      assert.ok(before > 0, `${path} is not scrolled`);
+      await row.click();
+      const sheet = await openedDialog(page, 'Charge');
+      assert.equal(await scrolled(), before, `${path} with the charge open`);
+      await page.keyboard.press('Escape');
+      await sheet.waitFor({ state: 'detached' });
+      assert.equal(await scrolled(), before, `${path} with the charge closed`);
+    }
   });
 });
