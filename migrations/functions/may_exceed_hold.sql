@@ -39,8 +39,9 @@ as $$ begin
   cross join lateral (
     select exists (
       select from farebox.api_keys x
-      where x.account_id = a.id and x.kind = 'consumer' and (x.revoked_at >= p_placed_at - interval '1 minute'
-        or x.expires_at between p_placed_at - interval '1 minute' and clock_timestamp())
+      where x.account_id = a.id and x.kind = 'consumer'
+        -- One that had expired may have been revoked later.
+        and least(x.revoked_at, x.expires_at) between p_placed_at - interval '1 minute' and clock_timestamp()
     ) as has_ended
   ) e
   where a.consumer_id = p_consumer);

@@ -42,9 +42,6 @@ export const AUDIT_LOG_CHECKS = {
       union all select 'key.revoked', id, revoked_at from farebox.api_keys
       union all select 'spend_key.created', id, created_at from farebox.spend_keys
       union all select 'spend_key.revoked', id, revoked_at from farebox.spend_keys
-      union all select 'budget.closed', id, closed_at from farebox.budget_details
-      union all select 'budget.reopened', d.id, e.happened_at from farebox.audit_entries e
-      join farebox.budget_details d on d.id = e.subject_id and d.closed_at is null where e.action = 'budget.closed'
       union all select 'budget.created', id, uuid_extract_timestamp(id) from farebox.budget_details
       union all select 'operator.acted', id, created_at from farebox.operator_actions
       union all select 'approval.decided', id, decided_at from farebox.approvals where decision is not null
@@ -60,8 +57,8 @@ export const AUDIT_LOG_CHECKS = {
     where changed_at > ${BEGINNING} and not exists (
       select from farebox.audit_entries e where e.subject_id = id and e.action = changes.action)`,
 
-  'the audit log has the current consents and operators': sql.fragment`
-    select action || ' ' || id, 'the newest entry has ' || coalesce(logged, 'none') || ', the account has ' || coalesce(present, 'none')
+  'the audit log has the current consents, operators and closed budgets': sql.fragment`
+    select action || ' ' || id, 'the newest entry has ' || coalesce(logged, 'none') || ', the row has ' || coalesce(present, 'none')
     from (
       select 'consent.changed' as action, a.id, a.consent_ceiling_micros::text as present, (
         select e.details ->> 'consent_ceiling_micros' from farebox.audit_entries e
@@ -74,6 +71,11 @@ export const AUDIT_LOG_CHECKS = {
         where e.account_id = a.id and e.action = 'operator.changed'
         order by e.number desc limit 1)
       from farebox.accounts a where a.created_at > ${BEGINNING}
+      union all select 'budget.closed', d.id, d.closed_at::text, (
+        select (e.details ->> 'closed_at')::timestamptz::text from farebox.audit_entries e
+        where e.subject_id = d.id and e.action in ('budget.closed', 'budget.reopened')
+        order by e.number desc limit 1)
+      from farebox.budget_details d where (d.closed_at > ${BEGINNING}) is not false
     ) states
     where present is distinct from logged`,
 

@@ -239,6 +239,14 @@ describe('the keys of an account', () => {
       const fresh = await place(api, account, { amount: 1 });
       await endedBefore(fresh.id, '1 hour');
       await capture(api, account, fresh.id, overflow);
+      const beside = await place(api, account, { amount: 1 });
+      await api.sql.query(
+        `update farebox.api_keys set revoked_at = now(),
+           expires_at = (select placed_at from farebox.holds where id = $1) - interval '1 hour'
+         where revoked_at is not null`,
+        [uuidOf('hold', beside.id)],
+      );
+      await capture(api, account, beside.id, overflow);
     });
   }
 

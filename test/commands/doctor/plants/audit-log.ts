@@ -3,7 +3,7 @@
 const CHAIN = 'the audit log is an unbroken chain';
 const COMPLETE = 'the audit log has every change';
 const AGREES = 'manual changes match the audit log';
-const PRESENT = 'the audit log has the current consents and operators';
+const PRESENT = 'the audit log has the current consents, operators and closed budgets';
 
 interface Fault {
   readonly what: string;
@@ -161,8 +161,8 @@ export const AUDIT_LOG_FAULTS: readonly Fault[] = [
       'alter table farebox.budget_details enable trigger user',
     ],
     finds: [
-      [COMPLETE, 'budget.closed ffffffff-ffff-7000-8000-000000000001'],
       [COMPLETE, 'budget.created ffffffff-ffff-7000-8000-000000000001'],
+      [PRESENT, 'budget.closed ffffffff-ffff-7000-8000-000000000001'],
     ],
   },
   {
@@ -177,7 +177,20 @@ export const AUDIT_LOG_FAULTS: readonly Fault[] = [
       `update farebox.budget_details set closed_at = null where name = 'planted'`,
       'alter table farebox.budget_details enable trigger user',
     ],
-    finds: [[COMPLETE, 'budget.reopened 00000000-0000-7000-8000-000000000007']],
+    finds: [[PRESENT, 'budget.closed 00000000-0000-7000-8000-000000000007']],
+  },
+  {
+    what: 'a budget that was reopened before, and closed while the triggers were off',
+    statements: [
+      `insert into farebox.budget_details (id, ledger, consumer_id, number, path, name)
+        values ('00000000-0000-7000-8000-000000000007', 0, uuidv7(), 1, '{1}', 'planted')`,
+      `update farebox.budget_details set closed_at = now() where name = 'planted'`,
+      `update farebox.budget_details set closed_at = null where name = 'planted'`,
+      'alter table farebox.budget_details disable trigger user',
+      `update farebox.budget_details set closed_at = now() where name = 'planted'`,
+      'alter table farebox.budget_details enable trigger user',
+    ],
+    finds: [[PRESENT, 'budget.closed 00000000-0000-7000-8000-000000000007']],
   },
   {
     what: 'refunds requested and a fraud warning dismissed while the triggers were off',
