@@ -376,20 +376,27 @@ describe('the console for consumers', function () {
     for (let n = 1; n <= CHARGES_ON_A_PAGE; n += 1) {
       await charge(harness.stack.api, account, { tool: 'search', amount: 0.01 });
     }
-    const scrolled = () => page.evaluate<number>('window.scrollY');
     await window.enter(account);
     for (const path of ['/usage', '/developer/charges']) {
       await window.go(path);
       const row = page.getByRole('button', { name: /^Charge for search/ }).nth(40);
       await row.scrollIntoViewIfNeeded();
-      const before = await scrolled();
+      const before = await page.evaluate<number>('window.scrollY');
       assert.ok(before > 0, `${path} is not scrolled`);
       await row.click();
       const sheet = await openedDialog(page, 'Charge');
-      assert.equal(await scrolled(), before, `${path} with the charge open`);
+      assert.equal(
+        await page.evaluate<number>('window.scrollY'),
+        before,
+        `${path} with the charge open`,
+      );
       await page.keyboard.press('Escape');
       await sheet.waitFor({ state: 'detached' });
-      assert.equal(await scrolled(), before, `${path} with the charge closed`);
+      assert.equal(
+        await page.evaluate<number>('window.scrollY'),
+        before,
+        `${path} with the charge closed`,
+      );
     }
   });
 

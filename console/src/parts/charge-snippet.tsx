@@ -131,7 +131,7 @@ export function ToolSnippet({ tool, aside }: SnippetProps) {
 }
 
 interface CreateProps {
-  /** Of one run, in dollars. */
+  /** What one run costs, in dollars. */
   readonly cost: number;
   readonly onMade: (keys: TestKeys) => void;
 }
