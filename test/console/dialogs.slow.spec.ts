@@ -30,6 +30,7 @@ describe('a dialog of the console', () => {
   );
 
   const button = (name: string | RegExp) => page.getByRole('button', { name });
+  const scrolled = () => page.evaluate<number>('window.scrollY');
   const tryToLeave = async () => {
     await page.keyboard.press('Escape');
     await page.mouse.click(BESIDE.x, BESIDE.y);
@@ -331,7 +332,6 @@ describe('a dialog of the console', () => {
     for (let n = 1; n <= CHARGES_ON_A_PAGE; n += 1) {
       await charge(harness.stack.api, account, { tool: 'search', amount: 0.01 });
     }
-    const scrolled = () => page.evaluate<number>('window.scrollY');
     await window.enter(account);
     for (const path of ['/usage', '/developer/charges']) {
       await window.go(path);
