@@ -197,6 +197,7 @@ export const ROUTES: Readonly<Record<string, Row>> = {
   'GET /v1/operator/accounts/:id/top-ups': { role: 'operator', names: 'account' },
   'GET /v1/operator/accounts/:id/charges': { role: 'operator', names: 'account' },
   'GET /v1/operator/accounts/:id/holds': { role: 'operator', names: 'account' },
+  'GET /v1/operator/charges/:id': { role: 'operator', names: 'charge' },
   'POST /v1/operator/accounts/:id/adjustments': {
     role: 'operator',
     body: () => ({ amount: 5, reason: 'a test' }),
