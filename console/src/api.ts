@@ -3,7 +3,6 @@
  * can be shown to the user; so does a network failure. `watchConnection` reports whether the API can be reached.
  */
 import type { Session } from './answers.ts';
-import { inWordsOfForm } from './field-labels.ts';
 import { accountOfPage, maySend, nowSignedIn, signedInAgain, signInsSoFar } from './session.ts';
 
 const unreachable = { current: false };
@@ -275,10 +274,7 @@ function sentenceOf(error: Answer): string {
   if (error['code'] === 'idempotency_key_reused') {
     return 'Your earlier request, with different values, did arrive. Check what it did before you send this one.';
   }
-  const message = inWordsOfForm(
-    (error['message'] as string | undefined) ?? 'Something went wrong.',
-    error['param'],
-  );
+  const message = (error['message'] as string | undefined) ?? 'Something went wrong.';
   const sentence = message.endsWith('.') ? message : `${message}.`;
   const leavesOpen = error['code'] === 'service_unavailable' && !/nothing/i.test(sentence);
   return leavesOpen ? `${sentence} ${NOTHING_CHANGED}` : sentence;

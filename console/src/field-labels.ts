@@ -1,4 +1,5 @@
 /** Messages of the API begin with the name of the field in its requests. People know the label in the form. */
+import { ApiFailure } from './api.ts';
 
 const LABELS: Readonly<Record<string, string>> = {
   developerDayLimit: '“Daily limit for each developer”',
@@ -10,11 +11,11 @@ const LABELS: Readonly<Record<string, string>> = {
   'window.limit': 'The limit in each period',
 };
 
-/** `param` is the field that the API names, if it names one. */
-export function inWordsOfForm(message: string, param: unknown): string {
-  // From the sign-in endpoints.
-  const text = message.replace(/^\[body\.\w+\] /, '');
-  const label = typeof param === 'string' ? LABELS[param] : undefined;
-  if (label === undefined || !text.startsWith(`${String(param)} `)) return text;
-  return label + text.slice(String(param).length).replace(', in ISO 8601', '');
+/** What the failure of a form says, in the words of the form. */
+export function inWordsOfForm(error: Error): string {
+  const { message } = error;
+  const param = error instanceof ApiFailure ? (error.param ?? '') : '';
+  const label = LABELS[param];
+  if (label === undefined || !message.startsWith(`${param} `)) return message;
+  return label + message.slice(param.length).replace(', in ISO 8601', '');
 }

@@ -59,5 +59,7 @@ function sentenceOf(code: ErrorCode, { code: reason, message = '' }: LibraryErro
     return 'Too many attempts. Wait a minute, then try again.';
   }
   if (message === '') return 'The request was refused.';
-  return message.endsWith('.') ? message : `${message}.`;
+  // The library may put the member of the body before its message: `[body.email] Invalid email address`.
+  const text = message.replace(/^\[body\.\w+\] /, '');
+  return text.endsWith('.') ? text : `${text}.`;
 }

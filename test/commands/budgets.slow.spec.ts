@@ -164,11 +164,14 @@ describe('farebox budget and account keys', () => {
         [key['id'], true],
       ],
     );
+    const ended = listed.find((each) => each['id'] === key['id']);
+    const again = await one('budget', 'key', 'revoke', String(key['id']));
+    assert.equal(again['revokedAt'], ended?.['revokedAt']);
     await assertRefused(
       /No active key .*budget key list/,
       'budget',
       'key',
-      'revoke',
+      'roll',
       String(key['id']),
     );
   });

@@ -266,11 +266,12 @@ describe('the console for consumers', function () {
   it('blocks a developer by closing its budget, allows it again, and offers that for no other budget', async () => {
     await open();
     const { api } = harness.stack;
-    const account = await harness.newAccount(20);
+    const account = await harness.newAccount(1_000);
     const status = async (amount: number) => (await charge(api, account, { amount })).status;
     await window.enter(account, '/keys');
     await page.getByLabel('Daily limit for each developer (UTC)').fill('2');
     await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Saved. It applies within a second.').waitFor();
     await until(async () => (await status(2.01)) === 402);
     await window.go('/budgets');
     await page.getByRole('link', { name: `Account keys: ${account.developerId}` }).click();
@@ -279,15 +280,16 @@ describe('the console for consumers', function () {
     await close.getByText('until you allow it again on this page').waitFor();
     assert.equal(await close.getByText('cannot be undone').count(), 0);
     await close.getByRole('button', { name: 'Close budget' }).click();
-    await until(async () => (await status(0.5)) === 403);
+    await page.getByText('The budget was closed.').waitFor();
+    await until(async () => (await status(2.01)) === 403);
     await page.getByRole('button', { name: ALLOW }).click();
     const allow = await openedDialog(page, ALLOW);
     await allow.getByRole('button', { name: 'Cancel' }).click();
     await allow.waitFor({ state: 'detached' });
-    assert.equal(await status(0.5), 403);
+    assert.equal(await status(2.01), 403);
     await page.getByRole('button', { name: ALLOW }).click();
     await (await openedDialog(page, ALLOW)).getByRole('button', { name: ALLOW }).click();
-    await page.getByText('The developer can charge your consumer keys again.').waitFor();
+    await page.getByText('The developer is no longer blocked.').waitFor();
     await page.getByRole('button', { name: 'Edit limits' }).waitFor();
     await until(async () => (await status(0.5)) === 201);
 

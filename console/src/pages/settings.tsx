@@ -7,6 +7,7 @@ import type { Developer, ReceiptKeys } from '../answers.ts';
 import { read, write } from '../api.ts';
 import { changesOf } from '../changes.ts';
 import { useEdits } from '../edits.ts';
+import { inWordsOfForm } from '../field-labels.ts';
 import { NewKeySnippet } from '../parts/charge-snippet.tsx';
 import { Field } from '../parts/charges.tsx';
 import { KeyCard } from '../parts/keys.tsx';
@@ -93,7 +94,7 @@ function ReturnUrlForm({ saved }: { readonly saved: string }) {
           Save
         </Button>
       </Group>
-      {save.error && <Failed error={save.error} />}
+      {save.error && <Failed error={save.error} message={inWordsOfForm(save.error)} />}
     </form>
   );
 }

@@ -6,6 +6,7 @@ import type { AccountKeys } from '../answers.ts';
 import { read, write } from '../api.ts';
 import { changesOf } from '../changes.ts';
 import { useEdits } from '../edits.ts';
+import { inWordsOfForm } from '../field-labels.ts';
 import { showAnswer } from '../show-answer.ts';
 import { DollarsInput } from './dollars-input.tsx';
 import { Card } from './page.tsx';
@@ -84,7 +85,7 @@ function SettingsForm({ now }: { readonly now: AccountKeys }) {
           Budgets. If you close it, the developer cannot charge consumer keys, even without a limit,
           until you allow it again there.
         </Text>
-        {save.error && <Failed error={save.error} />}
+        {save.error && <Failed error={save.error} message={inWordsOfForm(save.error)} />}
         <Group>
           <Button type="submit" variant="default" loading={save.isPending}>
             Save

@@ -246,7 +246,7 @@ function ReopenForm({ budget, onDone }: { readonly budget: Budget; readonly onDo
   const reopen = useFormRequest({
     mutationFn: () => write<Budget>(`/v1/budgets/${budget.id}/reopen`),
     onSuccess: () => {
-      notifications.show({ message: 'The developer can charge your consumer keys again.' });
+      notifications.show({ message: 'The developer is no longer blocked.' });
       onDone();
     },
     onSettled: readAgain,

@@ -6,6 +6,7 @@ import { useState } from 'react';
 import type { Budget, NewKey } from '../answers.ts';
 import { read, write } from '../api.ts';
 import { changesOf } from '../changes.ts';
+import { inWordsOfForm } from '../field-labels.ts';
 import { instantOf, localOf } from '../local-time.ts';
 import { sendOnce } from '../retry-key.ts';
 import { DollarsInput } from './dollars-input.tsx';
@@ -95,7 +96,7 @@ export function CreateBudgetForm({
     >
       <Stack gap="md">
         <Fields draft={draft} onDraft={setDraft} />
-        {create.error && <Failed error={create.error} />}
+        {create.error && <Failed error={create.error} message={inWordsOfForm(create.error)} />}
         <Group justify="flex-end">
           <Button type="submit" loading={create.isPending} disabled={draft.name.trim() === ''}>
             Create budget and key
@@ -139,7 +140,7 @@ export function ChangeBudgetForm({
     >
       <Stack gap="md">
         <Fields draft={draft} onDraft={setDraft} />
-        {change.error && <Failed error={change.error} />}
+        {change.error && <Failed error={change.error} message={inWordsOfForm(change.error)} />}
         <Group justify="flex-end">
           <Button type="submit" loading={change.isPending} disabled={draft.name.trim() === ''}>
             Save

@@ -5,6 +5,7 @@ import { useMutation, useQuery, useQueryClient, type UseQueryResult } from '@tan
 import { useState, type ReactNode } from 'react';
 import type { Budget } from '../answers.ts';
 import { ApiFailure, read, write } from '../api.ts';
+import { inWordsOfForm } from '../field-labels.ts';
 import { usd } from '../format.ts';
 import { Card } from './page.tsx';
 import { Failed, Loaded } from './states.tsx';
@@ -143,7 +144,7 @@ function RaiseForm({ budget, scope }: { readonly budget: Budget; readonly scope:
         <Text>
           Budget <bdi>{budget.name}</bdi>: {text}
         </Text>
-        {change.error && <Failed error={change.error} />}
+        {change.error && <Failed error={change.error} message={inWordsOfForm(change.error)} />}
         <Group align="flex-end" gap="sm">
           <TextInput
             label="Raise it to, in dollars"
@@ -187,7 +188,9 @@ export function AllowDeveloper({
               <Text className="breaks">
                 {developerId} is not approved for the budget <bdi>{name}</bdi>.
               </Text>
-              {change.error && <Failed error={change.error} />}
+              {change.error && (
+                <Failed error={change.error} message={inWordsOfForm(change.error)} />
+              )}
               <Button
                 loading={change.isPending}
                 onClick={() =>

@@ -5,6 +5,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import type { LowBalance } from '../answers.ts';
 import { read, write } from '../api.ts';
 import { useEdits } from '../edits.ts';
+import { inWordsOfForm } from '../field-labels.ts';
 import { showAnswer } from '../show-answer.ts';
 import { DollarsInput } from './dollars-input.tsx';
 import { Card } from './page.tsx';
@@ -59,7 +60,7 @@ function ThresholdForm({ now }: { readonly now: LowBalance }) {
           One event is sent, and another only after a top-up or another credit has raised the
           balance again.
         </Text>
-        {save.error && <Failed error={save.error} />}
+        {save.error && <Failed error={save.error} message={inWordsOfForm(save.error)} />}
         <Group>
           <Button type="submit" variant="default" loading={save.isPending}>
             Save

@@ -43,9 +43,11 @@ export function Empty({ icon, title, children, action }: EmptyProps) {
 
 export function Failed({
   error,
+  message = error.message,
   onRetry,
 }: {
   readonly error: Error;
+  readonly message?: string;
   readonly onRetry?: () => void;
 }) {
   const requestId = error instanceof ApiFailure ? error.requestId : undefined;
@@ -56,7 +58,7 @@ export function Failed({
       title={onRetry && 'This could not be loaded'}
       role="alert"
     >
-      <Text size="sm">{error.message}</Text>
+      <Text size="sm">{message}</Text>
       {requestId !== undefined && (
         <Text size="sm" mt={4}>
           Request ID: <Code className="breaks">{requestId}</Code>

@@ -7,6 +7,7 @@ import { openTestApi } from '../../support/api.ts';
 import { makeBudget, makeKey } from '../../support/budget-requests.ts';
 import { bodyOf, call, charge } from '../../support/http.ts';
 import { makeOperator, signIn } from '../../support/sessions.ts';
+import { testSideOf } from '../../support/test-mode.ts';
 
 describe('an operator', () => {
   const api = openTestApi();
@@ -48,7 +49,10 @@ describe('an operator', () => {
       { tool, amount, consumerId },
       { tool: made.tool, amount: 1, consumerId: account?.consumerId },
     );
-    assert.equal((await shown(`chg_${'0'.repeat(32)}`)).status, 404);
+    const tests = await testSideOf(api, api.databaseUrl, payer, 1);
+    const play = bodyOf(await charge(api, tests, { amount: 1 }), 201, ChargeReply);
+    for (const id of [play.id, `chg_${'0'.repeat(32)}`])
+      assert.equal((await shown(id)).status, 404);
     for (const kind of ['chg', 'bdg', 'key']) {
       assert.deepEqual(await find(`${kind}_${'0'.repeat(32)}`), [], kind);
     }
